@@ -11,6 +11,7 @@ copyright = f"2026, {author}"
 release = _CARGO["workspace"]["package"]["version"]
 
 extensions = ["myst_parser"]
+myst_enable_extensions = ["attrs_block"]  # `{.cards}` before a list names its style
 myst_heading_anchors = 3  # so that [text](page.md#heading) works, as it does on a forge's web page
 suppress_warnings = ["misc.highlighting_failure"]  # `toml` blocks that show a part of a file
 
@@ -18,3 +19,5 @@ html_theme = "furo"
 html_title = f"bufferscope {release}"
 html_show_sphinx = False
 html_copy_source = False
+html_static_path = ["assets"]
+html_css_files = ["cards.css"]

@@ -44,7 +44,7 @@ RINGS = Shown(
     repeat=3,
 )
 CONTROLS = Shown("congestion-controls", {"duration": "40s"})
-HOMES = Shown("dark-netalyzr", repeat=60)
+HOMES = Shown("dark-netalyzr", repeat=120)
 FIGURES: Mapping[str, Shown | Path] = {
     "queue_length": QUEUES,
     "rtt": DISCIPLINES,
@@ -55,7 +55,9 @@ FIGURES: Mapping[str, Shown | Path] = {
     "download_time": Shown("mininet-buffer-size", SEGMENTS),
     "rtt_equation": Shown("mininet-rtt-equation", SEGMENTS),
     "goodput_delay": Shown(f"{EXAMPLES}/throughput-and-delay.toml"),
-    "trade_offs": Shown("l4s"),
+    "trade_offs": Shown(
+        "disciplines", {"duration": "20s"}, {"traffic": ("a flow and a call", "a household")}, repeat=2
+    ),
     "buffers": HOMES,
     "rtt_members": HOMES,
     "rtt_by_size": RINGS,
@@ -73,7 +75,9 @@ FIGURES: Mapping[str, Shown | Path] = {
     "throughput_delay": Shown("dark-throughput-delay"),
     "smoke": Shown("dark-smokeping", {"duration": "7200s"}, {"link.cable.forward.queue": ("300 KB",)}),
     "reaction_time": Shown("dark-reaction-time", {"duration": "900s"}, {"tcp.congestion": ("reno",)}),
-    "rtt_window": Shown("dark-cubic-trace", {"duration": "60s"}),
+    "rtt_window": Shown(
+        "dark-cubic-trace", {"duration": "40s", **SEGMENTS}, {"link.cable.forward.queue": ("300 KB", "fq_codel")}
+    ),
     "round_trips": EXAMPLES / "photos.pcapng.gz",
     "rtt_matrix": CONTROLS,
     "goodput_matrix": CONTROLS,

@@ -1,19 +1,39 @@
-"""Draws the pictures of README.md and docs/, from fresh runs, into docs/pictures."""
+"""Draws the pictures of README.md and docs/, from fresh runs, into docs/pictures; with names, only these."""
 
+import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-
-import altair as alt
+from typing import Any
 
 import bufferscope as bs
 from bufferscope.figures import pictures, style
+from bufferscope.figures.chart import Figure as Chart
+from bufferscope.metrics.records import RunRecords
 
 DIRECTORY = Path(__file__).parents[1] / "docs" / "pictures"
 EXAMPLES = DIRECTORY.parent / "examples"
-FIGURES: Mapping[str, tuple[str, Callable[[bs.Result], alt.LayerChart | alt.ConcatChart], style.Theme]] = {
-    "mitigate-rtt.svg": ("ucas-mitigate", bs.figures.rtt, style.LIGHT),
-    "mitigate-rtt-dark.svg": ("ucas-mitigate", bs.figures.rtt, style.DARK),
+CAPTIONED = ("taildrop", "red-lab", "codel")
+"""The queues that the caption of the first picture names."""
+
+
+@dataclass(frozen=True)
+class Some:
+    """Some of a result's runs."""
+
+    runs: Sequence[RunRecords]
+
+
+def rtt_of_captioned(result: bs.Result) -> Chart:
+    """The round-trip times with the queues that the caption names."""
+    return bs.figures.rtt(Some([run for run in result.runs if set(run.point.values()) & set(CAPTIONED)]))
+
+
+Figure = Callable[[bs.Result], Any]
+FIGURES: Mapping[str, tuple[str, Figure, style.Theme]] = {
+    "mitigate-rtt.svg": ("ucas-mitigate", rtt_of_captioned, style.LIGHT),
+    "mitigate-rtt-dark.svg": ("ucas-mitigate", rtt_of_captioned, style.DARK),
     "queue-sizes.svg": ("ucas-queue-sizes", bs.figures.queue_length, style.LIGHT),
     "controls-rtt.svg": ("congestion-controls", bs.figures.rtt_matrix, style.LIGHT),
     "controls-share.svg": ("congestion-controls", bs.figures.share_matrix, style.LIGHT),
@@ -26,13 +46,15 @@ OVERRIDES: Mapping[str, dict[str, int]] = {"queue-sizes.svg": {"tcp.gso_max_segs
 """Changes to the experiments: the pages on queue sizes are about packets of one segment."""
 
 
-def main() -> None:
+def main(names: Sequence[str]) -> None:
     """Run the experiments and write the pictures."""
     DIRECTORY.mkdir(exist_ok=True)
-    for name, (experiment, figure, theme) in FIGURES.items():
+    for name in names or FIGURES:
+        experiment, figure, theme = FIGURES[name]
         with tempfile.TemporaryDirectory() as results:
             specification = figure(bs.run(experiment, OVERRIDES.get(name, ()), out=results)).to_dict()
         (DIRECTORY / name).write_text(pictures.svg(specification | {"config": style.config(theme)}))
 
 
-main()
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from laboratory import program
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 ARGUMENTS = [
     "--headless",
@@ -23,3 +23,20 @@ def launched() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=program("chromium"), args=ARGUMENTS)
         yield browser
         browser.close()
+
+
+DRAWN_MS = 60_000
+
+
+def draw_all(page: Page) -> None:
+    """Scroll to every figure, and wait until all are interactive: a page draws what comes near the screen."""
+    for figure in page.locator("figure").all():
+        figure.scroll_into_view_if_needed()
+        figure.page.wait_for_function(
+            "(figure) => 'drawn' in figure.dataset || 'failed' in figure.dataset",
+            arg=figure.element_handle(),
+            timeout=DRAWN_MS,
+        )
+    page.evaluate("scrollTo(0, 0)")
+    failed = page.locator("figure[data-failed]").evaluate_all("all => all.map((each) => each.innerText)")
+    assert failed == []

@@ -44,25 +44,37 @@ def tcp(
 
 
 def ip(t_ns: int, sender: str, receiver: str, protocol: int, payload: bytes, *, ident: int = 0, ecn: int = 0) -> Packet:
-    """An IPv4 packet."""
-    addresses = ip_address(sender).packed + ip_address(receiver).packed
-    fields = struct.pack(">BBHHHBBH", 0x45, ecn, 20 + len(payload), ident, 0x4000, 64, protocol, 0)
-    return Packet(t_ns, fields + addresses + payload)
+    """A packet of IPv4 or IPv6, by the addresses."""
+    ends = ip_address(sender.partition("%")[0]), ip_address(receiver.partition("%")[0])
+    addresses = b"".join(end.packed for end in ends)
+    if ends[0].version == 6:
+        header = struct.pack(">IHBB", 6 << 28 | ecn << 20, len(payload), protocol, 64)
+    else:
+        header = struct.pack(">BBHHHBBH", 0x45, ecn, 20 + len(payload), ident, 0x4000, 64, protocol, 0)
+    return Packet(t_ns, header + addresses + payload)
 
 
 def echo(t_ns: int, sender: str, receiver: str, seq: int, *, reply: bool = False) -> Packet:
     """An echo request, or a reply."""
-    return ip(t_ns, sender, receiver, 1, struct.pack(">BBHHH", 0 if reply else 8, 0, 0, 77, seq) + bytes(56))
+    is_v6 = ":" in sender
+    kind = (129 if reply else 128) if is_v6 else (0 if reply else 8)
+    return ip(t_ns, sender, receiver, 58 if is_v6 else 1, struct.pack(">BBHHH", kind, 0, 0, 77, seq) + bytes(56))
 
 
-def pings(count: int, interval_ns: int, rtt_ns: int, lost: Iterable[int] = ()) -> list[Packet]:
-    """Requests from 192.0.2.1 to 192.0.2.9 and their replies; numbers from 1."""
+PINGED = ("192.0.2.1", "192.0.2.9")
+
+
+def pings(
+    count: int, interval_ns: int, rtt_ns: int, lost: Iterable[int] = (), ends: tuple[str, str] = PINGED
+) -> list[Packet]:
+    """Requests from the first end to the second and their replies; numbers from 1."""
     packets = []
+    near, far = ends
     for seq in range(1, count + 1):
         sent_ns = (seq - 1) * interval_ns
-        packets.append(echo(sent_ns, "192.0.2.1", "192.0.2.9", seq))
+        packets.append(echo(sent_ns, near, far, seq))
         if seq not in lost:
-            packets.append(echo(sent_ns + rtt_ns, "192.0.2.9", "192.0.2.1", seq, reply=True))
+            packets.append(echo(sent_ns + rtt_ns, far, near, seq, reply=True))
     return sorted(packets, key=lambda packet: packet.t_ns)
 
 
@@ -88,6 +100,70 @@ def download(segments: int, *, rate_bps: int, rtt_ns: int, window: int, mss: int
         acked_ns.append(free_ns + rtt_ns)
         packets.append(tcp(sent_ns, down, 1000 + number * mss, 100, ACK, mss, ident=number & 0xFFFF))
         packets.append(tcp(acked_ns[-1], up, 100, 1000 + (number + 1) * mss, ACK))
+    return sorted(packets, key=lambda packet: packet.t_ns)
+
+
+ENDS = ("192.0.2.1", "203.0.113.5")
+WIRE_NS = 1_200_000
+
+
+def growing(
+    segments: int,
+    *,
+    to_sender_ns: int,
+    to_receiver_ns: int,
+    added_ns: int,
+    tick_ns: int = MS,
+    ends: tuple[str, str] = ENDS,
+    handshake: bool = True,
+    close: bool = False,
+) -> list[Packet]:
+    """A flow with timestamps from the second end to the first, as seen `to_sender_ns` and `to_receiver_ns` from them.
+
+    Both are round trips. A packet passes every 1.2 ms; a queue before the place of capture, in the half to the sender,
+    adds up to `added_ns` in the first half of the segments. The receiver answers each segment; every value of its
+    clock, which ticks every `tick_ns`, comes back with the data that the answer released.
+    """
+    client, server = ends
+    down, up = (server, 443, client, 50_000), (client, 50_000, server, 443)
+    mss = 1448
+
+    def clock(t_ns: int) -> int:
+        return 1 + (t_ns + 10_000 * MS) // tick_ns
+
+    def stamped(t_ns: int, echo: int) -> bytes:
+        return b"\x01\x01\x08\x0a" + struct.pack(">II", clock(t_ns), echo)
+
+    packets = []
+    if handshake:
+        packets = [
+            tcp(0, up, 99, 0, SYN, options=stamped(0, 0)),
+            tcp(to_sender_ns, down, 999, 100, SYN | ACK, options=stamped(to_sender_ns, clock(0))),
+            tcp(
+                to_sender_ns + to_receiver_ns,
+                up,
+                100,
+                1000,
+                ACK,
+                options=stamped(to_sender_ns + to_receiver_ns, clock(to_sender_ns)),
+            ),
+        ]
+    start_ns = 2 * (to_sender_ns + to_receiver_ns)
+    answers: list[int] = []
+    for number in range(segments):
+        t_ns = start_ns + number * WIRE_NS
+        half_ns = to_sender_ns + min(added_ns, added_ns * 2 * number // segments)
+        passed = [answer for answer in answers[-400:] if answer <= t_ns - half_ns]
+        echo = clock(passed[-1]) if passed else clock(to_sender_ns + to_receiver_ns)
+        answers.append(t_ns + to_receiver_ns)
+        packets.append(tcp(t_ns, down, 1000 + number * mss, 100, ACK, mss, stamped(t_ns, echo), ident=1 + number))
+        answer = stamped(answers[-1], clock(t_ns))
+        packets.append(tcp(answers[-1], up, 100, 1000 + (number + 1) * mss, ACK, options=answer))
+    if close:
+        end, end_ns = 1000 + segments * mss, answers[-1] + 500 * MS
+        packets.append(tcp(end_ns, up, 100, end, FIN | ACK, options=stamped(end_ns, clock(end_ns - MS))))
+        later_ns = end_ns + to_sender_ns
+        packets.append(tcp(later_ns, down, end, 101, ACK, options=stamped(later_ns, clock(end_ns))))
     return sorted(packets, key=lambda packet: packet.t_ns)
 
 

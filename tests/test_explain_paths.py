@@ -119,5 +119,11 @@ def test_lost_pings_are_said_of_an_observed_run() -> None:
 def test_observed_pings_are_held_against_the_fastest_before_the_load() -> None:
     """20 ms before the load begins, 640 ms under it: the fastest under load would hide the queue."""
     made = scenario({"ping": PING}, duration_s=4, warmup_s=2)
-    run = HandmadeRun(made, rows={"probes": probes([20.0] * 20 + [640.0] * 20), "capacity": []}, engine="import")
+    run = HandmadeRun(made, rows={"probes": probes([*[20.0] * 20, *[640.0] * 20]), "capacity": []}, engine="import")
     assert explain_run(run).of("verdict")[0].numbers["delay_ms"] == pytest.approx(620)
+
+
+def test_a_share_of_an_observed_connection_s_time_says_of_which_time() -> None:
+    (since,) = explain_run(observed(HOSTS, (0, 1))).of("since")
+    assert "of the 2\xa0s in which they are known" in since.sentence
+    assert "from 0\xa0s to 2\xa0s" in since.sentence

@@ -1,5 +1,6 @@
 """Every figure shows what the records contain: its marks, values, axes and texts."""
 
+import itertools
 import json
 import re
 from pathlib import Path
@@ -60,20 +61,20 @@ def data_of(spec: Spec, layer: Spec) -> pl.DataFrame:
 
 
 def essentials(spec: Spec) -> list[tuple[str, dict[str, str]]]:
-    """Mark and encoded fields of each layer except the crosshair."""
+    """Mark and encoded fields of each layer except the crosshair and the shade of a drag."""
     return [
         (
             layer["mark"]["type"],
             {channel: code["field"] for channel, code in layer["encoding"].items() if "field" in code},
         )
         for layer in spec["layer"]
-        if layer.get("name") != "crosshair"
+        if layer.get("name") not in ("drag", "crosshair")
     ]
 
 
 def layers(spec: Spec, mark: str) -> list[Spec]:
     """The layers of a mark, except those for the pointer."""
-    seen = [layer for layer in spec["layer"] if layer.get("name") not in ("hover", "crosshair")]
+    seen = [layer for layer in spec["layer"] if layer.get("name") not in ("hover", "drag", "crosshair")]
     return [layer for layer in seen if layer["mark"]["type"] == mark]
 
 
@@ -428,11 +429,12 @@ def curve(window: str) -> HandmadeRun:
 
 def test_goodput_against_delay_is_a_curve_through_the_points_in_the_order_of_the_sweep() -> None:
     spec = spec_of(sweep(["50p", "100p", "200p"], curve), "goodput_delay")
-    (line,), (marks,), (names,) = (layers(spec, mark) for mark in ("line", "point", "text"))
+    (line,), (marks,) = (layers(spec, mark) for mark in ("line", "point"))
     rows = data_of(spec, line).select("point", "rtt_ms", "mbit").rows()
     assert rows == [("50p", 20, 4), ("100p", 70, 8), ("200p", 170, 8)]
     assert line["encoding"]["order"]["field"] == "index"
-    assert names["encoding"]["text"]["field"] == "point"
+    words = [data_of(spec, names)["words"].to_list() for names in layers(spec, "text")]
+    assert sorted(itertools.chain(*words)) == ["100p", "200p", "50p"]
     assert data_of(spec, marks)["point"].to_list() == ["50p", "100p", "200p"]
 
 

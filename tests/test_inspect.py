@@ -33,8 +33,8 @@ def test_a_download_is_seen_with_its_delay_its_window_and_its_goodput(tmp_path: 
     (flow,) = connections(found.run, found.summary)
     assert (flow.sender, flow.receiver) == ("203.0.113.5:443", "192.0.2.1:50000")
     assert flow.facts["rtt_median_ms"] == pytest.approx(WINDOW * PACKET_BYTES * 8 / 10_000, rel=0.01)
-    # The first packet waits for nobody: its own 1.2 ms on the wire, and the path.
-    assert flow.facts["rtt_min_ms"] == pytest.approx(20 + 1.2, abs=0.2)
+    # The handshake waits for nobody.
+    assert flow.facts["rtt_min_ms"] == pytest.approx(20, abs=0.01)
     assert flow.facts["inflight_max_kb"] == pytest.approx(WINDOW * 1.46, rel=0.02)
     assert flow.facts["goodput_mbit"] == pytest.approx(10 * 1460 / 1500, rel=0.02)
     assert flow.facts["delivered_kb"] == pytest.approx(3000 * 1.46)
@@ -122,7 +122,7 @@ def test_the_page_and_the_table_are_made_and_other_commands_take_the_run(
     assert answer.status == 0, answer.err
     assert "203.0.113.5:443" in answer.out
     # 72 ms with the window of 60 packets, on a path of 21.2 ms.
-    assert "Data of tcp/1 stands on the path: its round trips are 50 ms longer than the least, 21 ms" in " ".join(
+    assert "Data of tcp/1 stands on the path: its round trips are 52 ms longer than the least, 20 ms" in " ".join(
         answer.out.split()
     )
     assert _document(cli, "home.pcap", "--no-report")["explanation"]["cause"] == "queue"

@@ -23,15 +23,28 @@ def managed(experiment: str = "two-queues") -> HandmadeRun:
     return made
 
 
+def answered(experiment: str = "two-queues") -> HandmadeRun:
+    """The run of 50 packets without a lost ping."""
+    made = run("50p", experiment=experiment)
+    made.rows["probes"] = probes([20, 30, 50, 60])
+    return made
+
+
+def found(results: list[Result]) -> lead.Pair:
+    """The pair that leads."""
+    pair = lead.find(results)
+    assert pair is not None
+    return pair
+
+
 def result(tmp_path: Path, *runs: HandmadeRun) -> Result:
     return stored(list(runs), tmp_path / "results")
 
 
 def test_the_same_link_with_tail_drop_and_with_codel_is_the_lead(tmp_path: Path) -> None:
-    found = lead.find([result(tmp_path, run("50p"), managed())])
-    assert found is not None
-    assert (found.tail_drop.label, found.managed.label) == ("50p", "codel")
-    assert (found.tail_drop_ms, found.managed_ms) == (40, 24)  # 20, 30, 50 and 60 ms answered; 22, 24 and 26
+    pair = found([result(tmp_path, answered(), managed())])
+    assert (pair.tail_drop.label, pair.managed.label) == ("50p", "codel")
+    assert (pair.tail_drop_ms, pair.managed_ms) == (40, 24)  # 20, 30, 50 and 60 ms answered; 22, 24 and 26
 
 
 def test_without_such_a_pair_there_is_no_lead(tmp_path: Path) -> None:
@@ -41,29 +54,40 @@ def test_without_such_a_pair_there_is_no_lead(tmp_path: Path) -> None:
 def test_points_that_differ_in_more_than_the_queue_are_no_pair(tmp_path: Path) -> None:
     slower = managed()
     slower.scenario["links"][1]["forward"]["delay_ns"] += 1
-    assert lead.find([result(tmp_path / "delay", run("50p"), slower)]) is None
+    assert lead.find([result(tmp_path / "delay", answered(), slower)]) is None
     busier = managed()
     busier.scenario["traffic"][0]["flows"] = 2
-    assert lead.find([result(tmp_path / "traffic", run("50p"), busier)]) is None
+    assert lead.find([result(tmp_path / "traffic", answered(), busier)]) is None
 
 
-def test_the_pair_that_waits_longest_with_tail_drop_leads(tmp_path: Path) -> None:
+def test_the_example_of_the_readme_leads_and_else_the_first(tmp_path: Path) -> None:
     slow = run("50p", experiment="slow")
     slow.rows["probes"] = probes([400])
-    results = [result(tmp_path, run("50p"), managed()), result(tmp_path, slow, managed("slow"))]
-    found = lead.find(results)
-    assert found is not None
-    assert found.result.experiment == "slow"
+    others = [result(tmp_path, answered(), managed()), result(tmp_path, slow, managed("slow"))]
+    assert found(others).result.experiment == "two-queues"
+    example = result(tmp_path, answered(lead.EXAMPLE), managed(lead.EXAMPLE))
+    assert found([*others, example]).result.experiment == lead.EXAMPLE
+
+
+def test_answers_do_not_lead_if_many_pings_have_none(tmp_path: Path) -> None:
+    lossy = result(tmp_path, run("50p"), managed())  # one of five
+    assert lead.find([lossy]) is None
+    some = answered()
+    some.rows["probes"] = probes([20, 30, 40, 50, 60, 20, 30, 40, 50, 60, 40, None])
+    told = found([result(tmp_path / "some", some, managed())])
+    assert told.lost == (1 / 12, 0)
+    text = report.build([told.result], tmp_path / "report").read_text(encoding="utf-8")
+    assert "the pings that were lost, 8.3\N{NO-BREAK SPACE}% with tail drop and 0\N{NO-BREAK SPACE}% with CoDel" in text
 
 
 def test_pings_without_an_answer_make_no_lead(tmp_path: Path) -> None:
     silent = managed()
     silent.rows["probes"] = probes([None, None])
-    assert lead.find([result(tmp_path, run("50p"), silent)]) is None
+    assert lead.find([result(tmp_path, answered(), silent)]) is None
 
 
 def test_the_tiles_are_computed_from_the_runs(tmp_path: Path) -> None:
-    results = [result(tmp_path, run("50p"), managed())]
+    results = [result(tmp_path, answered(), managed())]
     told = {tile.label: tile.value for tile in tiles.tiles(results, ["two-queues"], lead.find(results), NOTHING_SAID)}
     # The path takes 4 * 5 ms; with tail drop at most 60 ms, with CoDel 26: 40 and 6 ms of waiting. Both send the same.
     assert told == {
@@ -76,7 +100,7 @@ def test_the_tiles_are_computed_from_the_runs(tmp_path: Path) -> None:
 
 def test_a_page_of_several_experiments_opens_with_sentence_and_figure(tmp_path: Path) -> None:
     other = run("50p", experiment="other", document=document(title="Another"))
-    results = [result(tmp_path, run("50p"), managed()), result(tmp_path, other)]
+    results = [result(tmp_path, answered(), managed()), result(tmp_path, other)]
     text = report.build(results, tmp_path / "report").read_text(encoding="utf-8")
     assert 'with tail drop a ping takes <em class="bad">40\N{NO-BREAK SPACE}ms</em> on average, with CoDel' in text
     assert 'id="lead-rtt"' in text
@@ -84,7 +108,7 @@ def test_a_page_of_several_experiments_opens_with_sentence_and_figure(tmp_path: 
 
 
 def test_a_page_of_one_experiment_does_not_show_the_same_figure_twice(tmp_path: Path) -> None:
-    page = report.build([result(tmp_path, run("50p"), managed())], tmp_path / "report")
+    page = report.build([result(tmp_path, answered(), managed())], tmp_path / "report")
     text = page.read_text(encoding="utf-8")
     assert 'id="lead-title"' in text
     assert "lead-rtt" not in text

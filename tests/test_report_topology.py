@@ -165,3 +165,13 @@ def test_traffic_between_the_same_nodes_shares_a_lane() -> None:
     assert [lane.words for lane in drawn.lanes] == ["bulk (tcp), ping, web: h1 → h2", "back (tcp): h2 → h1"]
     assert drawn.lanes[1].nodes == ("h2", "r1", "h1")
     assert "h1 to r1: no rate limit" in drawn.words
+
+
+def test_a_link_with_many_values_has_a_label_of_a_few_lines() -> None:
+    words = ("rate: " + ", ".join(f"{number} Mbit/s" for number in range(1, 61)), "5 ms", "pfifo of 100 packets")
+    drawn = view(Network(("a", "b"), (Link(("a", "b"), words),), (Lane(("a", "b"), "a to b"),)))
+    for drawing in drawn.drawings:
+        (label,) = drawing.texts
+        assert len(label.lines) <= 8
+        assert any(line.endswith("…") for line in label.lines)
+        assert "pfifo" in " ".join(label.lines)

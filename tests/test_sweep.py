@@ -19,10 +19,11 @@ import bufferscope as bs
 from bufferscope import layout
 from bufferscope.cli import overview
 from bufferscope.cli.documents import result_document
-from bufferscope.engines import ENGINES, Engine, sim
+from bufferscope.engines import ENGINES, Engine, engines, sim
 from bufferscope.errors import EngineError
-from bufferscope.experiment import Point
+from bufferscope.experiment import Point, load
 from bufferscope.figures import source
+from bufferscope.job import Task
 from bufferscope.report import build
 from bufferscope.running import RunsFailedError
 
@@ -149,6 +150,16 @@ def test_many_short_runs_are_stored_together_unasked(tmp_path: Path, monkeypatch
     assert not any(run.partition for run in bs.run(lab, out=tmp_path / "one", repeat=10, layout="single").runs)
     monkeypatch.setattr(layout, "LONGEST_S", 0.4)
     assert not any(run.partition for run in bs.run(lab, out=tmp_path / "long", repeat=10).runs)
+
+
+def test_a_long_run_of_another_experiment_does_not_part_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "LEAST_RUNS", 10)
+    short = load(write(tmp_path, SHORT, "short.toml"))
+    long = load(write(tmp_path, SHORT, "long.toml"), ["duration=100s"])
+    (simulator,) = engines("sim")
+    tasks = [Task(short, 0, seed, simulator, tmp_path) for seed in range(10)]
+    tasks.append(Task(long, 0, 1, simulator, tmp_path))
+    assert layout.sharing(tasks, "auto") == set(tasks[:10])
 
 
 def test_a_partition_has_a_limited_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

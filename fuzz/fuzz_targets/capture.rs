@@ -20,8 +20,8 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(inspected) = inspect(sources, &Choice::default(), recorder, &mut |_| ControlFlow::Continue(())) else { return };
     let session = &inspected.session;
     let counts = &session.counts;
-    let decoded = counts.tcp + counts.udp + counts.echoes + counts.others;
-    assert_eq!(counts.packets, decoded + counts.undecoded.iter().sum::<u64>() + counts.without_time);
+    let decoded = counts.tcp + counts.udp + counts.echoes + counts.others + counts.copies;
+    assert_eq!(counts.packets + counts.more_in_frames, decoded + counts.undecoded.iter().sum::<u64>() + counts.without_time);
     let probes: u64 = session.pings.iter().map(|ping| ping.requests - ping.unknown).sum();
     assert_eq!(inspected.output.rows(Table::Probes) as u64, probes);
 });

@@ -6,11 +6,12 @@ The text is one line; an `ExperimentError` has one line for each problem of the 
 line). `EngineError` means that an engine failed to do something possible (exit status 1).
 """
 
+import unicodedata
 from numbers import Integral
 
 from bufferscope._core import ExperimentError
 
-__all__ = ["EngineError", "ExperimentError", "InputError", "StoreError", "printable"]
+__all__ = ["EngineError", "ExperimentError", "InputError", "StoreError", "printable", "printable_lines"]
 
 
 def printable(text: str) -> str:
@@ -19,7 +20,22 @@ def printable(text: str) -> str:
     >>> print(printable("red: " + chr(27) + "[31m"))
     red: \x1b[31m
     """
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return text if text.isprintable() else "".join(c if _is_harmless(c) else repr(c)[1:-1] for c in text)
+
+
+def _is_harmless(character: str) -> bool:
+    """Whether a terminal shows it as itself; a space of any width is not printable to Python."""
+    return character.isprintable() or unicodedata.category(character) == "Zs"
+
+
+def printable_lines(text: str) -> str:
+    r"""The same for text of several lines: line ends and tabs stay.
+
+    >>> print(printable_lines("one" + chr(10) + "two" + chr(0x202E)))
+    one
+    two\u202e
+    """
+    return "".join(c if c in "\n\t" else printable(c) for c in text)
 
 
 class InputError(ValueError):

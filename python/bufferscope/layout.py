@@ -9,9 +9,10 @@ from bufferscope.metrics.network import NANOSECONDS
 LAYOUTS = ("auto", "single", "sweep")
 """`single`: a directory for each run. `sweep`: partitions of many runs. `auto`: whichever suits the tasks."""
 LEAST_RUNS = 200
-"""With fewer runs, `auto` gives each a directory of its own."""
+"""With fewer runs of an experiment on an engine, `auto` gives each a directory of its own."""
 LONGEST_S = 60
-"""`auto` stores runs together only if none simulates more than this: beside a longer run, a directory costs little."""
+"""`auto` stores an experiment's runs together only if none simulates more than this: beside a longer run, a directory
+costs little."""
 MOST_RUNS = 250
 """The most runs of a partition."""
 MOST_S = 3600
@@ -36,7 +37,17 @@ def sharing(tasks: Sequence[Task], layout: str) -> set[Task]:
     if layout == "sweep" and len(able) < len(tasks):
         unable = next(task.engine.name for task in tasks if not task.engine.together)
         raise InputError(f"--layout sweep: only for the engine sim; runs of {unable} have directories of their own")
-    return set(able) if layout == "sweep" or (layout == "auto" and _is_large(able)) else set()
+    if layout != "auto":
+        return set(able) if layout == "sweep" else set()
+    return {task for own in _alike(able) if _is_large(own) for task in own}
+
+
+def _alike(tasks: Sequence[Task]) -> list[list[Task]]:
+    """The tasks of each experiment and engine, in their order: only these can share a partition."""
+    alike: dict[object, list[Task]] = {}
+    for task in tasks:
+        alike.setdefault((task.shelf, task.engine), []).append(task)
+    return list(alike.values())
 
 
 def _is_large(tasks: Sequence[Task]) -> bool:
@@ -51,10 +62,7 @@ def _is_sampled(task: Task) -> bool:
 def partitions(tasks: Sequence[Task]) -> Iterator[list[Task]]:
     """The tasks in their order, in groups of limited size; a group has tasks of one experiment and one engine."""
     most = max(1, min(MOST_RUNS, -(-len(tasks) // LEAST_PARTITIONS)))
-    alike: dict[object, list[Task]] = {}
-    for task in tasks:
-        alike.setdefault((task.shelf, task.engine), []).append(task)
-    for own in alike.values():
+    for own in _alike(tasks):
         group: list[Task] = []
         duration_ns = 0
         for task in own:

@@ -28,7 +28,7 @@ from bufferscope.store import FORMAT, tables
 from bufferscope.store.metadata import Metadata, Source, checked
 from bufferscope.store.run import Run
 from bufferscope.store.shape import Mismatch
-from bufferscope.store.writing import directory_name, prepare, staged, write_metadata
+from bufferscope.store.writing import directory_name, prepared, staged, write_metadata
 
 if TYPE_CHECKING:
     import polars as pl
@@ -144,9 +144,8 @@ def store(observation: Observation, records: "Mapping[str, pl.DataFrame] | Path"
     if observation.part:
         digest["part"] = observation.part
     directory = out / observation.name / directory_name({}, observation.engine, 0, digest)
-    prepare(directory.parent)
     try:
-        with staged(directory) as place:
+        with prepared(directory.parent), staged(directory) as place:
             rows = _write(records, place)
             write_metadata(place, _metadata(observation, scenario, rows, clock))
     except OSError as error:

@@ -47,14 +47,16 @@ def plan(
     repeat: int | None = None,
     wanted: Sequence[str] = (),
     reuse: bool | Collection[str] = False,
+    among: Collection[int] | None = None,
 ) -> list[Task]:
     """Every point on each engine with `repeat` seeds from `seed` on, point by point; by default as the file says.
 
     With `wanted` (`PATH=LABEL`), only the points that have one of the given values of each key. With `reuse`, a stored
     run that would come out the same is used instead of running again; the names of engines say for which of them.
+    `among` has the numbers of the only points to run.
     """
     repeat = experiment.document["repeat"] if repeat is None else repeat
-    positions = experiment.positions(wanted)
+    positions = [each for each in experiment.positions(wanted) if among is None or each in among]
     apiece = len(positions) * len(engines)
     check_number("repeat", repeat, 1, MOST_RUNS // apiece, f"{MOST_RUNS} runs at a time, {apiece} for each seed")
     check_number("seed", seed, 0, LARGEST_SEED - (repeat - 1), f"--repeat {repeat} goes on counting from it")

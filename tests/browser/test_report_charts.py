@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsers import draw_all
 from playwright.sync_api import Browser, Page, ViewportSize
 from reports import DRAWN, LABELS, document, run, stored
 from test_figures_matrix import COLOURS, result_of, typical
@@ -15,7 +16,6 @@ from bufferscope import report
 
 pytestmark = pytest.mark.browser
 
-DRAWN_MS = 60_000
 TOLD_MS = 5_000
 OVER_TIME = ("queue_length", "rtt", "cwnd", "goodput", "download_time", "round_trips")
 LIMIT, TIME, RTT = "queue limit", "time (s)", "round-trip time (ms)"
@@ -111,6 +111,38 @@ OPACITIES = """(figure) => {
     return found;
 }"""
 
+CHOICES = """(figure) => {
+    // The middles of the labels of the legend that chooses series, on the page; none if the chart has no such legend.
+    const { signals } = figure.view.getState({ signals: () => true, data: () => false });
+    if (!("isolated_point_legend" in signals)) return [];
+    const [left, top] = figure.view.origin();
+    const padding = figure.view.padding();
+    const canvas = figure.querySelector("canvas").getBoundingClientRect();
+    const found = [];
+    const walk = (group, x, y) => {
+        for (const mark of group.items) for (const item of mark.items ?? []) {
+            if (mark.marktype === "group") walk(item, x + (item.x ?? 0), y + (item.y ?? 0));
+            else if (mark.role === "legend-label") {
+                found.push([x + (item.bounds.x1 + item.bounds.x2) / 2, y + (item.bounds.y1 + item.bounds.y2) / 2]);
+            }
+        }
+    };
+    walk(figure.view.scenegraph().root.items[0], canvas.left + left + padding.left, canvas.top + top + padding.top);
+    return found;
+}"""
+SEEN = """(figure) => {
+    // The opacity of each mark of a chart.
+    const found = [];
+    const walk = (group) => {
+        for (const mark of group.items) for (const item of mark.items ?? []) {
+            if (mark.marktype === "group") walk(item);
+            else if (mark.role === "mark") found.push(item.opacity ?? 1);
+        }
+    };
+    walk(figure.view.scenegraph().root.items[0]);
+    return found.join();
+}"""
+
 NAMED = """(figure) => {
     // The names at the ends of a chart's lines that can be seen: their boxes on the page and their opacity.
     const [left, top] = figure.view.origin();
@@ -148,7 +180,7 @@ def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def opened(browser: Browser, path: Path, **options: Any) -> Page:
     page = browser.new_context(offline=True, **options).new_page()
     page.goto(path.as_uri())
-    page.wait_for_selector("html[data-drawn]", timeout=DRAWN_MS)
+    draw_all(page)
     return page
 
 
@@ -229,6 +261,23 @@ def test_every_figure_tells_the_values_under_the_pointer(desktop: Page, experime
         x, y = ((mark["box"][side] + mark["box"][side + 2]) / 2 for side in (0, 1))
         here = [one for one in found if _holds(one["box"], x, y)]
         assert any(_tells(told, one["row"]) for one in here), (told, here)
+
+
+@pytest.mark.parametrize(("experiment", "name"), FIGURES)
+def test_a_click_on_a_legend_dims_the_other_series(desktop: Page, experiment: str, name: str) -> None:
+    figure = desktop.locator(f"#{experiment}-{name}")
+    figure.locator("canvas").scroll_into_view_if_needed()
+    places = figure.evaluate(CHOICES)
+    if experiment == "two-queues" and name in ("queue_length", "rtt", "cwnd", "goodput", "rtt_cdf"):
+        assert len(places) > 1
+    if len(places) > 1:
+        before = figure.evaluate(SEEN)
+        desktop.mouse.click(*places[0])
+        desktop.wait_for_timeout(150)
+        assert figure.evaluate(SEEN) != before
+        desktop.mouse.click(*places[0])
+        desktop.wait_for_timeout(150)
+        assert figure.evaluate(SEEN) == before
 
 
 def _holds(box: list[float], x: float, y: float) -> bool:
@@ -318,15 +367,36 @@ def test_dragging_and_the_wheel_move_and_zoom_all_figures_over_time(desktop: Pag
     zoomed = signals(desktop, TIMES)
     assert zoomed == [zoomed[0]] * len(OVER_TIME)
     assert zoomed[0][1] - zoomed[0][0] < 1.9
-    desktop.mouse.down()
-    desktop.mouse.move(x - 100, y, steps=4)
-    desktop.mouse.up()
+    desktop.keyboard.down("Shift")
+    drag(desktop, (x, y), (x - 100, y))
     moved = signals(desktop, TIMES)
     assert moved == [moved[0]] * len(OVER_TIME)
     assert moved[0][0] > zoomed[0][0]
+    drag(desktop, (x, y), (x + 3 * width, y))
+    desktop.keyboard.up("Shift")
+    start, end = signals(desktop, TIMES)[0]
+    assert (start, end) == pytest.approx((0, zoomed[0][1] - zoomed[0][0])), "no time before the run"
     desktop.locator("#two-queues .whole button").click()
     assert signals(desktop, TIMES) == [None] * len(OVER_TIME)
     assert desktop.locator("#two-queues .whole button").is_hidden()
+
+
+def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> None:
+    page.mouse.move(*start)
+    page.mouse.down()
+    page.mouse.move(*end, steps=4)
+    page.mouse.up()
+
+
+def test_dragging_over_a_period_shows_it_in_all_figures_over_time(desktop: Page) -> None:
+    left, top, width, height = canvas_box(desktop, "two-queues-rtt")
+    y = top + height / 2
+    drag(desktop, (left + width / 2, y), (left + width * 0.75, y))
+    chosen = signals(desktop, TIMES)
+    assert chosen == [chosen[0]] * len(OVER_TIME)
+    assert 0.7 < chosen[0][0] < chosen[0][1] < 2
+    desktop.mouse.dblclick(left + width / 2, y)
+    assert signals(desktop, TIMES) == [None] * len(OVER_TIME)
 
 
 def test_a_name_in_a_legend_isolates_its_series_in_all_figures_over_time(desktop: Page) -> None:

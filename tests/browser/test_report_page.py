@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsers import DRAWN_MS, draw_all
 from playwright.sync_api import Browser, Page, ViewportSize
 from pypdf import PdfReader
 from reports import DRAWN, built
@@ -16,7 +17,6 @@ FIGURES = len(DRAWN)
 DESKTOP = ViewportSize(width=1280, height=900)
 PHONE = ViewportSize(width=390, height=844)
 WIDTHS = (320, 390, 600, 768, 1024, 1280)
-DRAWN_MS = 60_000
 BAD = ("error", "warning")
 PROBLEMS: list[str] = []
 """The errors in the open pages."""
@@ -49,7 +49,7 @@ def opened(chromium: Browser, report_page: Path) -> Iterator[Opener]:
         page.on("request", lambda request: PROBLEMS.append(request.url) if _is_remote(request.url) else None)
         page.goto(report_page.as_uri())
         if scripts:
-            page.wait_for_selector("html[data-drawn]", timeout=DRAWN_MS)
+            draw_all(page)
         return page
 
     yield open_page

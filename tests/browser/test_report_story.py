@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browsers import DRAWN_MS
 from handmade import probes
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize
 from pypdf import PdfReader
@@ -17,7 +18,6 @@ pytestmark = pytest.mark.browser
 
 DESKTOP = ViewportSize(width=1400, height=900)
 PHONE = ViewportSize(width=400, height=840)
-DRAWN_MS = 60_000
 METRICS = "#two-queues-metrics"
 A4_POINTS = (595, 842)
 
@@ -106,14 +106,20 @@ def test_without_scripts_the_contents_and_all_metrics_can_be_read(chromium: Brow
     plain.close()
 
 
-def test_a_reason_leads_to_what_it_explains_though_that_is_folded(page: Page) -> None:
-    link = page.locator("#why .subjects a", has_text="rtt.max_ms").first
-    row = page.locator(f"#verdicts {link.get_attribute('href')}")
-    assert not row.is_visible()
+def test_a_reason_is_beside_its_statements_and_leads_to_them(page: Page) -> None:
+    fold = page.locator("#two-queues-expectations")
+    link = fold.locator(".subjects a", has_text="rtt.max_ms").first
+    assert not link.is_visible()
+    page.locator(".outcome a").first.click()  # "here is why"
+    fold.locator("> summary").click()
     link.click()
-    row.wait_for(state="visible")
+    row = page.locator(f"#verdicts {link.get_attribute('href')}")
     assert "never above 50 ms" in row.inner_text()
     assert row.evaluate("(element) => element.matches(':target')")
+    apart = fold.locator(".apart")
+    assert not apart.locator("table").is_visible()
+    apart.locator("summary").click()
+    assert "with 200 packets 80 ms" in apart.locator("table").inner_text()
 
 
 def shown_metrics(page: Page) -> list[str]:

@@ -27,7 +27,7 @@ def commands(document: Path) -> Iterator[list[str]]:
     """Every command of the document's `console` blocks, in words."""
     for language, block in FENCE.findall(document.read_text()):
         if language == "console":
-            for line in block.splitlines():
+            for line in block.replace("\\\n", " ").splitlines():
                 if line.startswith("$ "):
                     yield shlex.split(line[2:], comments=True)
 

@@ -139,3 +139,90 @@ fn reading_stops_when_it_is_asked_to_and_names_the_file_that_it_cannot_read() {
     let error = session(&[raw(&[]), b"nonsense".to_vec()]).unwrap_err().to_string();
     assert!(error.starts_with("1.pcap: found a file that begins with the bytes 6e 6f 6e 73; allowed:"), "{error}");
 }
+
+/// A section of pcapng with one named interface, and segments at these milliseconds.
+fn sections(big: bool, names: &[&[u8]], packets: &[(u32, u64, u32)]) -> Vec<u8> {
+    let mut file = section(big);
+    for name in names {
+        file.extend(interface(big, 101, 0, &option(big, 2, name)));
+    }
+    for &(number, ms, seq) in packets {
+        let data = segment(seq);
+        file.extend(enhanced(big, number, 100_000_000 + ms * 1000, &data, data.len() as u32));
+    }
+    file
+}
+
+#[test]
+fn the_sections_of_a_file_are_read_as_one_capture() {
+    let first = sections(false, &[b"eth0"], &[(0, 0, 1), (0, 10, 2)]);
+    let second = sections(true, &[b"lo", b"eth0"], &[(1, 20, 3), (1, 30, 4), (0, 35, 5)]);
+    let third = sections(false, &[b"eth0", b"lo"], &[(0, 40, 6), (1, 50, 7)]);
+    let (session, found) = session(&[[first, second, third].concat()]).unwrap();
+    let order: Vec<_> = found.segments.iter().map(|each| (each.seq, each.place)).collect();
+    assert_eq!(order, [(1, 0), (2, 0), (3, 0), (4, 0), (5, 1), (6, 0), (7, 1)]);
+    let places: Vec<_> = session.places.iter().map(|place| (place.interface.as_deref(), place.packets)).collect();
+    assert_eq!(places, [(Some("eth0"), 5), (Some("lo"), 2)]);
+    assert_eq!(session.counts.before_first, 0);
+}
+
+#[test]
+fn sections_that_were_captured_at_the_same_time_are_two_places() {
+    let first = sections(false, &[b"eth0"], &[(0, 0, 1), (0, 100, 2)]);
+    let second = sections(false, &[b"eth0"], &[(0, 50, 1), (0, 150, 2)]);
+    let (both, _) = session(&[[first.clone(), second.clone()].concat()]).unwrap();
+    assert_eq!(both.places.len(), 2);
+    let (wrong_order, _) = session(&[[second, first].concat()]).unwrap();
+    assert_eq!(wrong_order.counts.before_first, 1);
+}
+
+#[test]
+fn interfaces_without_names_go_on_in_the_next_section_in_their_order() {
+    let half = |ms: u64| {
+        let mut file = section(false);
+        file.extend(interface(false, 101, 0, &[]));
+        file.extend(interface(false, 101, 0, &[]));
+        for (number, seq) in [(0, 1), (1, 2)] {
+            file.extend(enhanced(false, number, ms * 1000, &segment(seq), 40));
+        }
+        file
+    };
+    let (session, _) = session(&[[half(0), half(10)].concat()]).unwrap();
+    assert_eq!(session.places.iter().map(|place| place.packets).collect::<Vec<_>>(), [2, 2]);
+}
+
+fn acknowledgement(ack: u32) -> Vec<u8> {
+    ipv4(6, 2, 1, &tcp(80, 1000, 1, ack, 0x10, &[]))
+}
+
+#[test]
+fn files_of_one_direction_each_are_put_together() {
+    let out = raw(&[(0, segment(1)), (20, segment(2)), (40, segment(3))]);
+    let back = raw(&[(10, acknowledgement(1)), (30, acknowledgement(2)), (50, acknowledgement(3))]);
+    for files in [[out.clone(), back.clone()], [back.clone(), out.clone()]] {
+        let (session, found) = session(&files).unwrap();
+        assert_eq!(session.put_together, Some([0, 1]));
+        assert!(found.segments.iter().all(|segment| segment.file == 0));
+        assert_eq!(session.places.len(), 2);
+    }
+    let asked = raw(&[(0, ipv4(1, 1, 2, &echo(false, 9, 1)))]);
+    let answered = raw(&[(30, ipv4(1, 2, 1, &echo(true, 9, 1)))]);
+    let (pings, found) = session(&[asked, answered]).unwrap();
+    assert_eq!((pings.put_together, pings.pings.len()), (Some([0, 1]), 1));
+    assert_eq!(found.echoes, [(0, 1, 0, Some(30_000_000))]);
+}
+
+#[test]
+fn files_that_cannot_share_a_clock_or_a_direction_stay_apart() {
+    let out = raw(&[(0, segment(1)), (20, segment(2)), (40, segment(3)), (60, segment(4))]);
+    // Acknowledged before it was sent.
+    let early = raw(&[(1, acknowledgement(3)), (2, acknowledgement(4))]);
+    let both = raw(&[(10, acknowledgement(1)), (20, segment(2))]);
+    let same = raw(&[(1, segment(1)), (21, segment(2))]);
+    let other = raw(&[(10, ipv4(6, 2, 1, &tcp(81, 1000, 1, 1, 0x10, &[])))]);
+    for second in [early, both, same, other] {
+        assert_eq!(session(&[out.clone(), second]).unwrap().0.put_together, None);
+    }
+    let back = raw(&[(10, acknowledgement(1))]);
+    assert_eq!(session(&[out.clone(), back.clone(), back]).unwrap().0.put_together, None);
+}

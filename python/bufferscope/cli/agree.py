@@ -7,6 +7,7 @@ import typer
 
 from bufferscope.cli import options
 from bufferscope.cli.completion import complete_engine
+from bufferscope.cli.saying import say
 
 if TYPE_CHECKING:
     from bufferscope.agreement import Agreement
@@ -89,4 +90,4 @@ def _print(agreement: "Agreement", result: "Result", page: Path, json: bool, qui
 
         print_agreement(agreement)
         print_warnings([result])
-        print(f"The page: {page.resolve()}")
+        say(f"The page: {page.resolve()}")

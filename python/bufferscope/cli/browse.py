@@ -8,6 +8,7 @@ import typer
 
 from bufferscope.cli import options
 from bufferscope.cli.completion import complete_experiment
+from bufferscope.cli.saying import say
 from bufferscope.store import RUNS
 
 
@@ -146,4 +147,4 @@ def _show_experiment(name: str, json: bool) -> None:
         document = {**experiment.document, "expect": experiment.expectations}
         print_document({"name": experiment.name, "document": document, "points": points})
     else:
-        print(experiment.text, end="")
+        say(experiment.text, end="")

@@ -51,14 +51,19 @@ def carry_out(
 
 
 def carried_out(
-    tasks: Sequence[Task], jobs: int | None, silent: bool, cluster: str | None, layout: str = "auto"
+    tasks: Sequence[Task],
+    jobs: int | None,
+    silent: bool,
+    cluster: str | None,
+    layout: str = "auto",
+    afterwards_s: float = 0.0,
 ) -> list[Run]:
-    """The runs of these tasks, with progress.
+    """The runs of these tasks, with progress, whose time left includes `afterwards_s`.
 
     Raises `RunsFailedError` if some failed, and `CutShortError` on Ctrl-C, which says where the others are.
     """
     try:
-        with shown(tasks, silent=silent) as watcher:
+        with shown(tasks, silent=silent, afterwards_s=afterwards_s) as watcher:
             return execute(tasks, jobs=jobs, watcher=watcher, cluster=cluster, layout=layout)
     except Interrupted as interruption:
         again = "; the same command goes on from there" if all(task.reuse for task in tasks) else ""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bufferscope.cli import options
+from bufferscope.cli.saying import say
 
 if TYPE_CHECKING:
     from bufferscope.choice import Choice
@@ -94,4 +95,4 @@ def _print(choice: "Choice", page: Path | None, json: bool, quiet: bool) -> None
         print_choice(choice)
         print_warnings([choice.result])
         if page:
-            print(f"The page: {page.resolve()}")
+            say(f"The page: {page.resolve()}")

@@ -1,6 +1,7 @@
 """`bufferscope commands`."""
 
 from bufferscope.cli import options
+from bufferscope.cli.saying import say
 
 
 def commands(experiment: options.ExperimentName, point: options.OnePoint = None, overrides: options.Set = None) -> None:
@@ -24,4 +25,4 @@ def commands(experiment: options.ExperimentName, point: options.OnePoint = None,
 
     loaded = load(experiment, overrides or ())
     tell([loaded])
-    print(script(loaded, one_point(loaded, point or ())), end="")
+    say(script(loaded, one_point(loaded, point or ())), end="")

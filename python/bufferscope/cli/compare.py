@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bufferscope.cli import options
+from bufferscope.cli.saying import say
 
 if TYPE_CHECKING:
     from bufferscope.comparison import Comparison
@@ -78,4 +79,4 @@ def _print(comparison: "Comparison", page: Path | None, json: bool, quiet: bool)
 
         print_comparison(comparison)
         if page:
-            print(f"The page: {page.resolve()}")
+            say(f"The page: {page.resolve()}")

@@ -24,7 +24,18 @@ def print_document(document: object) -> None:
     If standard output is not UTF-8, all characters but ASCII are written as JSON escapes.
     """
     is_utf8 = codecs.lookup(sys.stdout.encoding or "ascii").name == "utf-8"
-    print(json.dumps(document, indent=2, ensure_ascii=not is_utf8, allow_nan=False))
+    text = json.dumps(document, indent=2, ensure_ascii=not is_utf8, allow_nan=False)
+    # What JSON itself does not escape: other control characters, and those that turn the direction of writing.
+    print(text if _is_plain(text) else "".join(_escaped(c) for c in text))
+
+
+def _is_plain(text: str) -> bool:
+    """Whether no character but the line end controls a terminal."""
+    return text.replace("\n", "").isprintable()
+
+
+def _escaped(character: str) -> str:
+    return character if character == "\n" or character.isprintable() else json.dumps(character)[1:-1]
 
 
 def result_document(result: Result, elsewhere: Sequence[Evaluated] = ()) -> dict[str, object]:

@@ -1,12 +1,12 @@
 """`bufferscope export`."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from bufferscope.cli import options
+from bufferscope.cli.saying import note, say
 from bufferscope.errors import InputError
 
 
@@ -121,12 +121,12 @@ in CSV or a null in JSON is a value that does not exist or is not known, such as
         files, notes = export_each(list(found.values()), out, kind, force=force)
     else:
         files = write(list(found.values()), out, kind, tables=tables or NAMES, force=force)
-    for note in notes:
-        print(f"bufferscope: note: {note}", file=sys.stderr)
+    for sentence in notes:
+        note(f"bufferscope: note: {sentence}")
     if json:
         from bufferscope.cli.documents import print_document
 
         print_document({"files": [str(file) for file in files], "runs": [str(run.path) for run in found.values()]})
     elif not quiet:
         for file in files:
-            print(file)
+            say(file)

@@ -1,12 +1,12 @@
 """`bufferscope guest build`, `bufferscope guest list` and `bufferscope guest prune`."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bufferscope.cli import options
+from bufferscope.cli.saying import note
 
 if TYPE_CHECKING:
     from bufferscope.guest.keeping import Kept
@@ -110,4 +110,4 @@ def _size(kept: "list[Kept]") -> str:
 
 
 def _say(what: str) -> None:
-    print(what, file=sys.stderr)
+    note(what)

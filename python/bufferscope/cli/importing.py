@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bufferscope.cli import options
+from bufferscope.cli.saying import say
 from bufferscope.errors import InputError
 
 if TYPE_CHECKING:
@@ -99,8 +100,8 @@ def _print(runs: "list[Run]", page: Path | None) -> None:
             print_explanation(run, explain_run(run), many=len(runs) > 1)
             print_run(run)
         else:
-            print(run.path)
+            say(run.path)
     if page:
-        print(f"The page: {page.resolve()}")
+        say(f"The page: {page.resolve()}")
     command, about = next_command(runs)
-    print(f"Next: {command}\n{about}")
+    say(f"Next: {command}\n{about}")

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bufferscope.cli import options
+from bufferscope.cli.saying import say
 
 if TYPE_CHECKING:
     from bufferscope.inspection.connections import Connection
     from bufferscope.inspection.inspecting import Inspection
+    from bufferscope.inspection.quic import OnlyQuicError, QuicConnection
+    from bufferscope.inspection.reading import Summary
 
 MOST_ROWS = 20
 """Connections that are printed; all are in the run and in the document of --json."""
@@ -81,12 +84,17 @@ Captures of the same connections at two places also show the delay of each direc
     """
     from bufferscope.inspection.inspecting import default_name
     from bufferscope.inspection.inspecting import inspect as read
+    from bufferscope.inspection.quic import OnlyQuicError
 
     silent = quiet or json
     options.page(report, no_report, silent, Path())  # refuse conflicting options before anything is read
     directory = options.page(report, no_report, silent, Path("report") / (name or default_name(captures[0])))
-    with _progress(captures, silent=silent) as progress:
-        inspection = read(captures, out, name, hosts or (), ports or (), progress)
+    try:
+        with _progress(captures, silent=silent) as progress:
+            inspection = read(captures, out, name, hosts or (), ports or (), progress)
+    except OnlyQuicError as found:
+        _show_only_quic(found, json=json, quiet=quiet)
+        return
     page = _page(inspection, directory, silent=silent) if directory else None
     if json:
         _print_document(inspection, page)
@@ -111,12 +119,16 @@ def _progress(captures: list[str], *, silent: bool) -> Iterator[Callable[[int], 
 
 def _page(inspection: "Inspection", directory: Path, *, silent: bool) -> Path:
     from bufferscope.cli.pages import page
+    from bufferscope.explanation import explain_run
+    from bufferscope.inspection.connections import connections
+    from bufferscope.inspection.opening import opening
     from bufferscope.report import build
     from bufferscope.result import Result
 
     left = f"the run is in {inspection.run.path}/"
     result = Result([inspection.run])
-    return page(directory, lambda path, step: build([result], path, step), silent=silent, left=left)
+    begin = opening(inspection, connections(inspection.run, inspection.summary), explain_run(inspection.run))
+    return page(directory, lambda path, step: build([result], path, step, opening=begin), silent=silent, left=left)
 
 
 def _print_document(inspection: "Inspection", page: Path | None) -> None:
@@ -145,25 +157,81 @@ def _print(inspection: "Inspection", page: Path | None) -> None:
     from bufferscope.cli.terminal import console
     from bufferscope.explanation import explain_run
     from bufferscope.inspection.connections import connections
+    from bufferscope.inspection.opening import next_command
     from bufferscope.result import Result
 
-    console().print(Text(_about(inspection)))
+    console().print(Text(_about(inspection.summary)))
     if found := connections(inspection.run, inspection.summary):
         _print_connections(found)
+    _print_quic(inspection.summary)
     if inspection.summary["pings"]:
         _print_pings(inspection)
-    print_explanation(inspection.run, explain_run(inspection.run), many=False)
+    explained = explain_run(inspection.run)
+    print_explanation(inspection.run, explained, many=False)
     print_warnings([Result([inspection.run])])
-    print(f"Stored in {inspection.run.path}/")
+    say(f"Stored in {inspection.run.path}/")
     if page:
-        print(f"The page: {page.resolve()}")
+        say(f"The page: {page.resolve()}")
+    say(f"Next: {next_command(inspection, found, explained)[0]}")
 
 
-def _about(inspection: "Inspection") -> str:
+def _show_only_quic(found: "OnlyQuicError", *, json: bool, quiet: bool) -> None:
+    """Print what is known of connections of QUIC, of which no run is made."""
+    from rich.text import Text
+
+    from bufferscope.cli.documents import print_document
+    from bufferscope.cli.terminal import console
+    from bufferscope.inspection.quic import HIDDEN
+    from bufferscope.inspection.telling import warnings
+
+    if json:
+        capture = {key: value for key, value in found.summary.items() if key not in ("tables", "flows")}
+        print_document({"runs": [], "connections": [], "capture": capture})
+    elif not quiet:
+        console().print(Text(_about(found.summary)))
+        _print_quic(found.summary)
+        for warning in warnings(found.summary):
+            console().print(Text(f"Warning: {warning}"))
+        console().print(Text(f"No run is stored: {HIDDEN}, and there is neither a TCP connection nor a ping."))
+
+
+def _print_quic(summary: "Summary") -> None:
+    from rich.text import Text
+
+    from bufferscope.cli.terminal import console, plain_table
+    from bufferscope.inspection.quic import quic_connections
+
+    found = quic_connections(summary)
+    if not found:
+        return
+    table = plain_table("Connections of QUIC")
+    for heading in ("Client", "Server", "Version", "IDs"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("kB up", "down", "Mbit/s up", "down", "RTT min", "median", "p95 (ms)"):
+        table.add_column(heading, justify="right")
+    for each in found[:MOST_ROWS]:
+        ids = " / ".join(ids[0] if ids else "-" for ids in each.ids)
+        numbers = [*each.kb, *each.mbit, *(each.rtt_ms or (None, None, None))]
+        cells = [_cell(number) for number in numbers]
+        table.add_row(each.client, each.server, each.version or "not seen", ids, *cells)
+    console().print(table)
+    largest = found[0]
+    for which, rates in zip(("up", "down"), largest.rates_mbit, strict=True):
+        told = ", ".join(f"{rate:.3g}" for rate in rates)
+        console().print(Text(f"Mbit/s {which}, {largest.client}, each {largest.interval_s:.3g} s: {told}"))
+    for why in dict.fromkeys(each.why for each in found if each.why):
+        console().print(Text(f"No round-trip time of {_whose(found, why)}: {why}."))
+
+
+def _whose(found: "list[QuicConnection]", why: str) -> str:
+    clients = [each.client for each in found if each.why == why]
+    return clients[0] if len(clients) == 1 else f"{len(clients)} connections"
+
+
+def _about(summary: "Summary") -> str:
     from bufferscope.inspection.observing import duration_ns
     from bufferscope.inspection.telling import place_name
 
-    summary = inspection.summary
     counts = summary["counts"]
     places = "; ".join(
         f"{place_name(place)} ({place['link_name'] or 'link type ' + str(place['link_type'])}, "
@@ -179,16 +247,28 @@ def _print_connections(found: "list[Connection]") -> None:
     table = plain_table("Connections, by direction of the data")
     for heading in ("Flow", "From", "To"):
         table.add_column(heading, overflow="fold")
-    for heading in ("kB", "Mbit/s", "RTT min", "median", "p95 (ms)", "In flight (kB)", "CE marks", "Sent again"):
+    for heading in (
+        "kB",
+        "Mbit/s",
+        "RTT min",
+        "median",
+        "p95 (ms)",
+        "RTT from",
+        "In flight (kB)",
+        "CE marks",
+        "Sent again",
+    ):
         table.add_column(heading, justify="right")
-    names = ("delivered_kb", "goodput_mbit", "rtt_min_ms", "rtt_median_ms", "rtt_p95_ms", "inflight_max_kb", "marks")
+    before = ("delivered_kb", "goodput_mbit", "rtt_min_ms", "rtt_median_ms", "rtt_p95_ms")
+    after = ("inflight_max_kb", "marks")
     for each in found[:MOST_ROWS]:
         again = ", ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in each.retransmissions.items())
-        cells = [_cell(each.facts[name]) for name in names]
-        table.add_row(each.flow, each.sender, each.receiver, *cells, again or "0")
+        numbers, more = ([_cell(each.facts[name]) for name in names] for names in (before, after))
+        source = each.round_trips.source if each.round_trips else "-"
+        table.add_row(each.flow, each.sender, each.receiver, *numbers, source, *more, again or "0")
     console().print(table)
-    if (more := len(found) - MOST_ROWS) > 0:
-        print(f"Connections not shown: {more}. --json has all of them.")
+    if (hidden := len(found) - MOST_ROWS) > 0:
+        print(f"Connections not shown: {hidden}. --json has all of them.")
 
 
 def _cell(value: float | None) -> str:

@@ -31,7 +31,7 @@ def page(directory: Path, write: Callable[[Path, Step], Path], *, silent: bool, 
 
     Raises `InputError` if the directory can't be written to, and on Ctrl-C `CutShortError`, which says what is `left`.
     """
-    with steps("Making the page", silent=silent) as step:
+    with steps("Making the page", silent=silent, shares=True) as step:
         return at_once("making the page", lambda: _written(directory, lambda: write(directory, step)), left)
 
 

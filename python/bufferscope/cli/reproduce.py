@@ -1,5 +1,6 @@
 """`bufferscope reproduce`."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,8 +10,10 @@ import typer
 from bufferscope.cli import options
 from bufferscope.cli.completion import complete_experiment
 from bufferscope.cli.run import insist
+from bufferscope.cli.saying import say
 
 if TYPE_CHECKING:
+    from bufferscope.experiment import Experiment
     from bufferscope.job import Task
     from bufferscope.reproduction import LeftOut
     from bufferscope.result import Result
@@ -34,6 +37,12 @@ def reproduce(
     ] = Path("report"),
     seed: options.Seed = 1,
     repeat: options.RepeatAsFiled = None,
+    full: Annotated[
+        bool,
+        typer.Option(
+            "--full", help="Run every repetition, member and point, also those that no statement of a document needs."
+        ),
+    ] = False,
     jobs: options.Jobs = None,
     cluster: options.Cluster = None,
     reuse: options.ReuseOfGuests = None,
@@ -45,7 +54,8 @@ def reproduce(
 
     What the documents say is shown beside what was measured on the simulator and on a real kernel. For the one that \
 is not run, the measurements of its stored runs are shown. Points that an engine cannot run are left out, and the \
-reason is told.
+reason is given. On the simulator, the experiments that take longest are run in brief, with fewer repetitions, members \
+and points, as long as that changes no verdict; the page says which, and --full or --repeat runs them whole.
 
     [bold]Examples[/bold]
 
@@ -53,10 +63,14 @@ reason is told.
 
       bufferscope reproduce ucas-mitigate mininet-buffer-size --repeat 10
 
+      bufferscope reproduce --full
+
       bufferscope reproduce --engine guest
 
       bufferscope reproduce --strict --quiet && echo "all as the documents say"
     """
+    from bufferscope.brevity import WHOLE, part_of
+    from bufferscope.brevity import left_out as left_out_of
     from bufferscope.cli.carrying import read
     from bufferscope.cli.notes import tell
     from bufferscope.cli.pages import page
@@ -72,7 +86,16 @@ reason is told.
     if not silent:
         tell(experiments)
     reused = reuse if reuse is not None else ("guest",)
-    plans = [plan(each, chosen, out, seed=seed, repeat=repeat, reuse=reused) for each in experiments]
+    whole = full or repeat is not None or any(each.name != "sim" for each in chosen)
+    parts = {each.name: WHOLE if whole else part_of(each) for each in experiments}
+    plans = [
+        plan(each, chosen, out, seed=seed, repeat=part.repeat or repeat, reuse=reused, among=part.positions(each))
+        for each, part in ((each, parts[each.name]) for each in experiments)
+    ]
+    brief = {each.name: words for each in experiments if (words := left_out_of(each, parts[each.name]))}
+    if brief and not silent:
+        names_of_brief = ", ".join(brief)
+        print(f"In brief, without a change of any verdict (--full runs all): {names_of_brief}", file=sys.stderr)
     results, left_out = _carry_out(plans, jobs, silent, cluster)
     others = [name for name in COMPARED if name not in {each.name for each in chosen}]
     elsewhere = {
@@ -80,7 +103,9 @@ reason is told.
         for each in experiments
     }
     left = f"the runs are in {out}/"
-    drawn = page(report, lambda path, step: build(results, path, step, elsewhere), silent=silent, left=left)
+    drawn = page(
+        report, lambda path, step: build(results, path, step, elsewhere, brief=brief), silent=silent, left=left
+    )
     if json:
         from bufferscope.cli.documents import print_document, result_document
 
@@ -95,7 +120,7 @@ reason is told.
         print_warnings(results)
         if "guest" in others and not any(elsewhere.values()):
             print("A real kernel has not been run. To run it: bufferscope reproduce --engine guest")
-        print(f"The page: {drawn.resolve()}")
+        say(f"The page: {drawn.resolve()}")
     if any(each.failed for each in left_out):
         raise typer.Exit(1)
     if strict:
@@ -119,7 +144,7 @@ def _carry_out(
     if not tasks:
         raise EngineError(left_out[0].told)
     try:
-        runs = carried_out(tasks, jobs, silent, cluster)
+        runs = carried_out(tasks, jobs, silent, cluster, afterwards_s=_page_s(tasks))
     except RunsFailedError as failure:
         if not failure.finished:
             raise
@@ -127,3 +152,15 @@ def _carry_out(
         left_out += [LeftOut.of(task, str(error), failed=True) for task, error in failure.failures]
     names = dict.fromkeys(run.experiment for run in runs)
     return [Result([run for run in runs if run.experiment == name]) for name in names], left_out
+
+
+def _page_s(tasks: Sequence["Task"]) -> float:
+    """How long the page of these tasks' runs is likely to take, in seconds."""
+    from bufferscope.figures.choosing import fitting
+    from bufferscope.report.page import expected_s
+
+    experiments: dict[Experiment, set[int]] = {}
+    for task in tasks:
+        experiments.setdefault(task.experiment, set()).add(task.position)
+    figures = sum(len(each.document["figures"] or fitting(each.points[0].scenario)) for each in experiments)
+    return expected_s(len(tasks), figures, [len(positions) for positions in experiments.values()])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from bufferscope.cli import options
+from bufferscope.cli.saying import say
 
 if TYPE_CHECKING:
     from bufferscope.result import Result
@@ -103,6 +104,6 @@ def _print(result: "Result", page: Path | None, json: bool, quiet: bool) -> None
         print_findings(result)
         print_expectations([result])
         print_warnings([result])
-        print(f"Stored in {result.runs[0].shelf}/")
+        say(f"Stored in {result.runs[0].shelf}/")
         if page:
-            print(f"The page: {page.resolve()}")
+            say(f"The page: {page.resolve()}")

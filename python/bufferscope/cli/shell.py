@@ -1,12 +1,12 @@
 """`bufferscope shell`."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from bufferscope.cli import options
 from bufferscope.cli.completion import complete_experiment
+from bufferscope.cli.saying import note
 
 ENGINES = {"host": "this machine's kernel", "guest": "a kernel in a virtual machine"}
 FIRST_SEED = 1
@@ -106,7 +106,7 @@ def shell(
 
 
 def _note(text: str) -> None:
-    print(f"bufferscope: {text}", file=sys.stderr)
+    note(f"bufferscope: {text}")
 
 
 def _unheard(_: str) -> None:

@@ -12,11 +12,12 @@ from bufferscope.engines import ENGINES
 from bufferscope.explanation import words
 from bufferscope.explanation.effects import effects
 from bufferscope.explanation.evidence import Evidence
+from bufferscope.explanation.seen import SEEN_FROM, Seen, seen
 from bufferscope.explanation.senders import Sender
-from bufferscope.explanation.standing import episodes
+from bufferscope.explanation.standing import episodes, spans
 from bufferscope.explanation.statement import Cause, Explanation, Number, Statement
 from bufferscope.findings import LEAST_ADDED_MS, LEAST_ADDED_SHARE, LEAST_LOST
-from bufferscope.metrics.network import NANOSECONDS
+from bufferscope.metrics.network import NANOSECONDS, OVER_TCP
 from bufferscope.metrics.records import RunRecords
 
 MUCH_ADDED_S = 0.05
@@ -34,11 +35,13 @@ def is_observed(run: RunRecords) -> bool:
 
 def explain_observed(found: Evidence) -> Explanation:
     """The explanation of an observed run."""
-    main = max((each for each in found.senders if each.is_tcp), key=lambda each: each.goodput_bps, default=None)
-    verdict, cause = _verdict(found, main)
+    over_tcp = (each for each in found.senders if each.way.entry["kind"] in OVER_TCP)
+    main = max(over_tcp, key=lambda each: each.goodput_bps, default=None)
+    known = seen(found.run, main) if main else None
+    verdict, cause = _verdict(found, known)
     statements = [verdict]
-    if main and main.least_rtt_s and main.srtt_s:
-        statements += [*_inflation(found, main), *_flight(main)]
+    if known:
+        statements += [*_inflation(known), *_flight(known)]
     statements += [_repeated(each) for each in found.senders if each.retransmits][:4]
     statements.append(Statement("unknown", f"The run was observed from outside. {WHERE}"))
     statements += effects(found)
@@ -46,25 +49,24 @@ def explain_observed(found: Evidence) -> Explanation:
     return Explanation(found.run.id, cause, None, None, flow, tuple(statements))
 
 
-def _verdict(found: Evidence, main: Sender | None) -> tuple[Statement, Cause]:
-    if main is None or not main.least_rtt_s or not main.srtt_s:
+def _verdict(found: Evidence, main: Seen | None) -> tuple[Statement, Cause]:
+    if main is None:
         return _of_pings(found, bool(found.senders))
-    added_s = main.srtt_s - main.least_rtt_s
-    if main.receiver_share >= SHUT:
+    flow = main.sender.flow
+    if main.shut_share >= SHUT:
+        sentence = f"{flow} is held back by the receiver's window for {words.share(main.shut_share)} of its time."
+        return Statement("verdict", sentence, {"share": main.shut_share}, "receive_window"), Cause.WINDOW
+    if _is_much(main.added_s, main.least_s) and main.held_times >= MORE_THAN_HELD:
         sentence = (
-            f"{main.flow} is held back by the receiver's window for {words.share(main.receiver_share)} of its time."
+            f"Data of {flow} stands on the path: its round trips are {words.time(main.added_s)} longer than the least, "
+            f"{words.time(main.least_s)}, with {words.times(main.held_times)} in flight what the path then holds."
         )
-        return Statement("verdict", sentence, {"share": main.receiver_share}, "receive_window"), Cause.WINDOW
-    if _is_much(added_s, main.least_rtt_s) and _held_times(main) >= MORE_THAN_HELD:
-        sentence = (
-            f"Data of {main.flow} stands on the path: its round trips are {words.time(added_s)} longer than the least, "
-            f"{words.time(main.least_rtt_s)}, with {words.times(_held_times(main))} in flight what the path then holds."
-        )
-        return Statement("verdict", sentence, {"delay_ms": 1e3 * added_s}, "rtt_window", WHERE), Cause.QUEUE
-    if main.retransmits >= FEWEST_REPEATED:
-        why = f"{main.flow} repeats segments while its round trips stay short: a lossy wire or a queue manager"
+        figure = "rtt_window" if main.sees_flight else "round_trips"
+        return Statement("verdict", sentence, {"delay_ms": 1e3 * main.added_s}, figure, WHERE), Cause.QUEUE
+    if main.sender.retransmits >= FEWEST_REPEATED:
+        why = f"{flow} repeats segments while its round trips stay short: a lossy wire or a queue manager"
     else:
-        why = f"the round trips of {main.flow} stay short, and its application or its own window may be the limit"
+        why = f"the round trips of {flow} stay short, and its application or its own window may be the limit"
     return Statement("verdict", f"Cannot tell: {why}.", {}, "rtt_window", "What the main cause is."), Cause.UNKNOWN
 
 
@@ -113,36 +115,38 @@ def _is_much(added_s: float, own_s: float) -> bool:
     return 1e3 * added_s >= LEAST_ADDED_MS and (added_s >= LEAST_ADDED_SHARE * own_s or added_s >= MUCH_ADDED_S)
 
 
-def _held_times(main: Sender) -> float:
-    held = main.goodput_bps * (main.least_rtt_s or 0) / 8
-    return main.inflight_bytes / held if held else 0.0
-
-
-def _inflation(found: Evidence, main: Sender) -> Iterator[Statement]:
-    """Since when the round trips are longer."""
-    rows = found.run.flows.filter(pl.col("flow") == main.flow).drop_nulls("srtt_ns").sort("t_ns")
-    times_s = rows["t_ns"].to_numpy() / NANOSECONDS
-    added_s = rows["srtt_ns"].to_numpy() / NANOSECONDS - (main.least_rtt_s or 0)
-    onset_s, share = episodes(times_s, added_s) if len(times_s) > 1 else (None, 0.0)
-    if onset_s is not None:
+def _inflation(main: Seen) -> Iterator[Statement]:
+    """Since when the round trips are longer, and where they were seen."""
+    added_s = main.smoothed_s - main.least_s
+    known_s = float(main.times_s[-1] - main.times_s[0]) if len(main.times_s) > 1 else 0.0
+    found = spans(main.times_s, added_s) if known_s else []
+    if found:
+        begin_s, end_s = max(found, key=lambda span: span[1] - span[0])
+        _, share = episodes(main.times_s, added_s)
         sentence = (
-            f"Its round trips are longer by 5 ms or more since {words.instant(onset_s)}, "
-            f"for {words.share(share)} of its time."
+            f"Its round trips are longer than the least by 5 ms or more for {words.share(share)} of the "
+            f"{words.length(known_s)} in which they are known; the longest time without a break is from "
+            f"{words.instant(begin_s)} to {words.instant(end_s)}."
         )
-        yield Statement("since", sentence, {"onset_s": onset_s, "standing_share": share}, "rtt_window")
+        numbers: dict[str, Number] = {"onset_s": begin_s, "end_s": end_s, "known_s": known_s, "standing_share": share}
+        yield Statement("since", sentence, numbers, "rtt_window")
+    if main.half in SEEN_FROM:
+        yield Statement("where", SEEN_FROM[main.half], {"half": main.half}, "round_trips")
 
 
-def _flight(main: Sender) -> Iterator[Statement]:
-    held = main.goodput_bps * (main.least_rtt_s or 0) / 8
-    if not held or not main.inflight_bytes:
+def _flight(main: Seen) -> Iterator[Statement]:
+    if not main.held_bytes or not main.inflight_bytes:
         return
+    begin = f"It has {words.size(main.inflight_bytes)} in flight"
+    if not main.sees_flight:
+        begin += " by its goodput and its round trips (Little's law)"
     sentence = (
-        f"It has {words.size(main.inflight_bytes)} in flight, {words.times(_held_times(main))} what the path holds at "
-        f"its goodput and the least round trip ({words.size(held)})."
+        f"{begin}, {words.times(main.held_times)} what the path holds at its goodput and the least round trip "
+        f"({words.size(main.held_bytes)})."
     )
-    numbers: dict[str, Number] = {"inflight_bytes": main.inflight_bytes, "held_bytes": held}
+    numbers: dict[str, Number] = {"inflight_bytes": main.inflight_bytes, "held_bytes": main.held_bytes}
     unknown = "The least round trip that was seen may itself have waited, so the path may hold less."
-    yield Statement("window", sentence, numbers, "rtt_window", unknown)
+    yield Statement("window", sentence, numbers, "rtt_window" if main.sees_flight else "round_trips", unknown)
 
 
 def _repeated(each: Sender) -> Statement:

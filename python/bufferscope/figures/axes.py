@@ -1,12 +1,15 @@
 """Axes and colours: every figure of a result has the same time axis, and the same colour for a point."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import altair as alt
+import numpy as np
 import polars as pl
 from altair.typing import Optional
 
+from bufferscope.figures import zooming
 from bufferscope.figures.source import ResultRecords, duration_s, points, sweep_title
 from bufferscope.metrics.network import CARRYING, traffic_named
 
@@ -16,6 +19,11 @@ TIME = "time (s)"
 WIDE = 50
 """Positive values that span more than this factor get a logarithmic axis, so that small ones can be read as well."""
 
+COLOURS = 8
+"""The most series that have a colour each."""
+DASHES = ([1, 0], [6, 3], [2, 3], [8, 3, 2, 3])
+SHAPES = ("circle", "triangle-up", "square", "cross")
+"""The dashes and the marks of the first eight series, of the next eight, and so on."""
 MOST_NAMES = 4
 """The most lines that get names beside the plot; for more lines, the legend is quicker to read."""
 LONGEST_NAME = 18
@@ -32,8 +40,8 @@ def time_axis(result: ResultRecords) -> alt.X:
 
 
 def time_scale(result: ResultRecords) -> alt.Scale:
-    """The scale of the time axis: from 0 to the end of the longest run."""
-    return alt.Scale(domain=[0, duration_s(result)], nice=False)
+    """The scale of the time axis: from 0 to the end of the longest run, or a part of that."""
+    return alt.Scale(domain=zooming.domain(duration_s(result)), nice=False)
 
 
 def fitted(channel: type[Channel], field: str, title: str, values: pl.Series, room: float = 0) -> Channel:
@@ -43,7 +51,8 @@ def fitted(channel: type[Channel], field: str, title: str, values: pl.Series, ro
     """
     low, high = span(values)
     if not is_wide(values):
-        return channel(f"{field}:Q", title=title, scale=alt.Scale(domain=[0, 1.03 * high / (1 - room)], nice=False))
+        domain = [min(0.0, 1.03 * low), 1.03 * high / (1 - room) if high > 0 else 1.0]
+        return channel(f"{field}:Q", title=title, scale=alt.Scale(domain=domain, nice=False))
     low, high = low * 0.9, high * 1.1
     scale = alt.Scale(type="log", domain=[low, high * (high / low) ** (room / (1 - room))], nice=False)
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
@@ -74,12 +83,45 @@ def row_axis(result: ResultRecords) -> alt.Y:
 
 
 def point_color(result: ResultRecords, *, legend: bool = True) -> Optional[alt.Color]:
-    """Colour by point, in the sweep's order; none for a result of a single point."""
+    """Colour by point, in the sweep's order; none for a single point, or for more points than there are colours."""
     labels = [point.label for point in points(result)]
-    if len(labels) < 2:
+    if not 2 <= len(labels) <= COLOURS:
         return alt.Undefined
     key = alt.Legend(symbolType="stroke", symbolOpacity=1) if legend else None
     return alt.Color("point:N", title=sweep_title(result), sort=None, scale=alt.Scale(domain=labels), legend=key)
+
+
+def series_color(
+    names: Sequence[str], title: str | None, legend: alt.Legend | None, field: str = "series"
+) -> Optional[alt.Color]:
+    """Colour by the name of a series; from the ninth on, colours come again, with another dash (`series_dash`).
+
+    None for more series than there are colours with different dashes.
+    """
+    if len(names) > COLOURS * len(DASHES):
+        return alt.Undefined
+    return alt.Color(f"{field}:N", title=title, sort=None, scale=alt.Scale(domain=list(names)), legend=legend)
+
+
+def series_dash(names: Sequence[str], title: str | None, legend: alt.Legend | None) -> Optional[alt.StrokeDash]:
+    """A dash for each eight series, which have different colours; none for up to eight series.
+
+    It has the same names and title as the colour, so that both share a legend.
+    """
+    if not COLOURS < len(names) <= COLOURS * len(DASHES):
+        return alt.Undefined
+    dashes = [DASHES[place // COLOURS % len(DASHES)] for place in range(len(names))]
+    scale = alt.Scale(domain=list(names), range=dashes)
+    return alt.StrokeDash("series:N", title=title, sort=None, scale=scale, legend=legend)
+
+
+def series_shape(names: Sequence[str], title: str | None, legend: alt.Legend | None) -> Optional[alt.Shape]:
+    """The same as `series_dash` for marks without lines: a shape for each eight series."""
+    if not COLOURS < len(names) <= COLOURS * len(SHAPES):
+        return alt.Undefined
+    shapes = [SHAPES[place // COLOURS % len(SHAPES)] for place in range(len(names))]
+    scale = alt.Scale(domain=list(names), range=shapes)
+    return alt.Shape("series:N", title=title, sort=None, scale=scale, legend=legend)
 
 
 def dot_color(result: ResultRecords) -> Optional[alt.Color]:
@@ -112,6 +154,12 @@ def is_wide(values: pl.Series) -> bool:
 
 
 def span(values: pl.Series) -> tuple[float, float]:
-    """The least and the greatest value."""
+    """The least and the greatest of the values that are numbers; (0, 0) if none is."""
     array = values.drop_nulls().to_numpy()
-    return float(array.min()), float(array.max())
+    known = array[np.isfinite(array)]
+    return (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+
+
+def is_known(column: str) -> pl.Expr:
+    """Whether a row's value is a number: neither null nor NaN nor infinite."""
+    return pl.col(column).is_not_null() & pl.col(column).cast(pl.Float64).is_finite()

@@ -8,11 +8,13 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes, parts
+from bufferscope.figures import axes, parts, pointer
+from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.matrix import Value
 from bufferscope.figures.source import NoDataError, Point, ResultRecords, key_title, points, shared_keys, variation
 from bufferscope.metrics.statistics import Estimate
@@ -36,7 +38,7 @@ class Look:
     """The format of numbers in the description, for Python."""
 
 
-def by_size(result: ResultRecords, value: Value, look: Look) -> alt.LayerChart:
+def by_size(result: ResultRecords, value: Value, look: Look) -> LayerFigure:
     """Marks at each point's size and value, joined in the order of the sizes; bars reach one standard error each way.
 
     A point for which `value` returns None has no mark. Raises `NoDataError` if no swept key is a size, or if no point
@@ -54,20 +56,22 @@ def by_size(result: ResultRecords, value: Value, look: Look) -> alt.LayerChart:
     top = float(frame["high"].max() or 0)  # type: ignore[arg-type]
     y = alt.Y("value:Q", title=look.quantity, scale=alt.Scale(domain=[0, 1.05 * top or 1], nice=False))
     named = len(series) > 1
-    color = _color(result, key, series) if named else alt.Undefined
+    color, dash = _series(result, key, series) if named else (alt.Undefined, alt.Undefined)
+    opacity = pointer.dimmed(pointer.isolating(color))
     tips = [alt.Tooltip("series:N", title="at")] if named else []
     tips += [axes.tooltip(x), axes.tooltip(y)]
     repeated = max(len(point.runs) for point in points(result))
     if repeated > 1:
         tips.append(alt.Tooltip("sem:Q", title="standard error", format=",.3~g"))
-    base = alt.Chart(frame).encode(x=x, color=color)
-    layers: list[parts.Layer] = [
-        base.mark_line(strokeWidth=1.25).encode(y=y),
+    base = alt.Chart(frame).encode(x=x, color=color, opacity=opacity)
+    marks: list[parts.Layer] = [
+        base.mark_line(strokeWidth=1.25).encode(y=y, strokeDash=dash, detail="series:N"),
         base.mark_rule(strokeWidth=1.75).encode(y=alt.Y("low:Q", title=look.quantity), y2="high:Q"),
         base.mark_point(size=55).encode(y=y, tooltip=tips),
     ]
     bars = f"Bars: standard error of the mean over {repeated} repetitions." if repeated > 1 else ""
     subtitle = parts.sentence(bars, "Logarithmic sizes." if _is_wide(sizes) else "")
+    layers = pointer.clickable(marks, color)
     return parts.framed(layers, look.title, subtitle, _description(frame, look, unit))
 
 
@@ -102,15 +106,12 @@ def _bar(known: Estimate) -> dict[str, float | None]:
     return rounded | {"sem": float(f"{sem:.6g}") if math.isfinite(known.sem) else None}
 
 
-def _color(result: ResultRecords, key: str, series: Sequence[str]) -> alt.Color:
+def _series(result: ResultRecords, key: str, series: Sequence[str]) -> tuple[Any, Any]:
+    """Colour and dash of the series."""
     others = [key_title(other) for other in variation(result).titled if other != key]
-    return alt.Color(
-        "series:N",
-        title=", ".join(dict.fromkeys(others)) or None,
-        sort=None,
-        scale=alt.Scale(domain=list(series)),
-        legend=alt.Legend(symbolType="stroke", symbolOpacity=1),
-    )
+    title = ", ".join(dict.fromkeys(others)) or None
+    legend = alt.Legend(symbolType="stroke", symbolOpacity=1)
+    return axes.series_color(series, title, legend), axes.series_dash(series, title, legend)
 
 
 def _is_wide(sizes: Sequence[float]) -> bool:

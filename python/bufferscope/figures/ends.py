@@ -35,7 +35,7 @@ def layers(
     isolated = pointer.isolating(color)
     last = lines.drop_nulls(field).group_by(series, maintain_order=True).last()
     late = last.filter(pl.col("time_s") >= LATE * duration_s(result))
-    if not axes.room_for_names(result) or isolated is None or late.height != len(axes.names(result)):
+    if not axes.room_for_names(result) or not isolated or late.height != len(axes.names(result)):
         return []
     axis = _Axis(y, highest)
     wanted = [axis.pixel(value) for value in late[field]]

@@ -3,11 +3,14 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import parts
+from bufferscope.figures import axes, parts, style
+from bufferscope.figures.chart import LayerFigure
+from bufferscope.figures.labels import words_width
 from bufferscope.figures.source import NoDataError, Point, ResultRecords, key_title, others, points, shared_keys
 from bufferscope.metrics import NotMeasuredError, metric
 from bufferscope.metrics.statistics import Estimate, estimate
@@ -18,6 +21,10 @@ NARROW = 4
 """Columns that fit on half a page; with more, the figure gets the full width of the page (its `usermeta.wide`)."""
 LINE = 15
 """Height in pixels of a line of a column's label."""
+NUMBER, GAP = 40, 10
+"""The least width in pixels of a column with numbers, and between two labels of columns."""
+ROW_LABEL = 260
+"""The most pixels of a row's label."""
 REPEATED = 44
 """Height in pixels of a row that has an interval below each number."""
 BETWEEN = " · "
@@ -39,9 +46,12 @@ class Look:
     format: str
     """The number's format, for d3."""
     scale: alt.Scale
+    least_ratio: float | None = None
+    """How many times as large as the least value the end of the colours is at least; None for a scale with its own
+    domain."""
 
 
-def matrix(result: ResultRecords, value: Value, look: Look) -> alt.LayerChart:
+def matrix(result: ResultRecords, value: Value, look: Look) -> LayerFigure:
     """One cell per point, in the order of the sweep, with the point's value as colour and number.
 
     With repetitions, half the width of the mean's 95 % confidence interval is shown below the number. If `value`
@@ -57,20 +67,11 @@ def matrix(result: ResultRecords, value: Value, look: Look) -> alt.LayerChart:
     frame = pl.DataFrame([cell for point in found if (cell := _cell(result, point, keys, value))])
     if frame.is_empty():
         raise NoDataError(f"no point of the sweep has {look.quantity}")
-    across = keys[1:]
-    lines = alt.Axis(
-        labelAngle=0,
-        labelExpr=f"split(datum.label, '{BETWEEN}')",
-        labelPadding=6 + LINE * max(0, len(across) - 1),
-        orient="top",
-        grid=False,
-        ticks=False,
-        domain=False,
-    )
-    x = alt.X("column:N", sort=None, title=", ".join(key_title(key) for key in across) or None, axis=lines)
-    y = alt.Y("row:N", sort=None, title=key_title(keys[0]), axis=alt.Axis(grid=False, ticks=False, domain=False))
+    titles = {"row": key_title(keys[0]), "column": ", ".join(key_title(key) for key in keys[1:])}
+    across, down = ("column", "row") if _fits(frame, "column") else ("row", "column")
+    x, y = _axis_above(frame, across, titles[across]), _axis_beside(down, titles[down])
     tips = [
-        alt.Tooltip("row:N", title=key_title(keys[0])),
+        alt.Tooltip("row:N", title=titles["row"]),
         alt.Tooltip("column:N", title="at"),
         alt.Tooltip("value:Q", title=look.quantity, format=",.4~g"),
     ]
@@ -79,19 +80,72 @@ def matrix(result: ResultRecords, value: Value, look: Look) -> alt.LayerChart:
         tips += [alt.Tooltip(f"{end}:Q", title=f"95 % interval, {end}", format=",.4~g") for end in ("low", "high")]
     base = alt.Chart(frame).encode(x=x, y=y, tooltip=tips)
     layers: list[parts.Layer] = [
-        base.mark_rect(style="cell").encode(color=alt.Color("value:Q", scale=look.scale, legend=None)),
-        base.mark_text(style="number", dy=-7 if repeated else 0).encode(text=alt.Text("value:Q", format=look.format)),
+        base.mark_rect(style="cell").encode(color=alt.Color("value:Q", scale=_scale(frame, look), legend=None)),
     ]
-    if repeated:
+    has_numbers = frame[across].n_unique() * NUMBER <= style.WIDTH
+    if has_numbers:
+        text = alt.Text("value:Q", format=look.format)
+        layers.append(base.mark_text(style="number", dy=-7 if repeated else 0).encode(text=text))
+    if repeated and has_numbers:
         half = "(datum.high - datum.low) / 2"
         reach = f"{half} < abs(datum.value) / 1000 ? '± <0.1 %' : '± ' + format({half}, ',.2~r')"
         known = base.transform_filter("isValid(datum.low)").transform_calculate(reach=reach)
         layers.append(known.mark_text(style="interval", dy=10).encode(text="reach:N"))
-    height = (REPEATED if repeated else CELL) * frame["row"].n_unique()
+    height = (REPEATED if repeated else CELL) * frame[down].n_unique()
     note = "± half the width of the 95 % confidence interval of the mean over repetitions." if repeated else ""
-    subtitle = parts.sentence(look.subtitle, note)
+    unseen = "" if has_numbers else "Too many columns for numbers in the cells: point at one."
+    subtitle = parts.sentence(look.subtitle, note if has_numbers else "", unseen)
     chart = parts.framed(layers, look.title, subtitle, _description(frame, look), height)
-    return chart.properties(usermeta={"wide": frame["column"].n_unique() > NARROW})
+    return chart.properties(usermeta={"wide": frame[across].n_unique() > NARROW})
+
+
+def _fits(frame: pl.DataFrame, across: str) -> bool:
+    """Whether the values of this side fit side by side above the matrix, or better than those of the other side."""
+    down = "row" if across == "column" else "column"
+    return _width(frame, across) <= style.WIDTH or frame[across].n_unique() <= frame[down].n_unique()
+
+
+def _width(frame: pl.DataFrame, across: str) -> float:
+    """The pixels that the columns take with their labels side by side."""
+    labels = frame[across].unique()
+    widest = max(words_width(line) for label in labels for line in label.split(BETWEEN))
+    return len(labels) * max(NUMBER, widest + GAP)
+
+
+def _axis_above(frame: pl.DataFrame, across: str, title: str) -> alt.X:
+    """The columns: their labels in lines below one another, or upright where there is no room for that."""
+    lines = max(label.count(BETWEEN) for label in frame[across].unique())
+    is_upright = _width(frame, across) > style.WIDTH
+    written: Any = {"labelAngle": -90} if is_upright else {
+        "labelAngle": 0,
+        "labelExpr": f"split(datum.label, '{BETWEEN}')",
+        "labelPadding": 6 + LINE * lines,
+    }  # fmt: skip
+    axis = alt.Axis(orient="top", grid=False, ticks=False, domain=False, labelOverlap=False, **written)
+    return alt.X(f"{across}:N", sort=None, title=title or None, axis=axis)
+
+
+def _axis_beside(down: str, title: str) -> alt.Y:
+    axis = alt.Axis(grid=False, ticks=False, domain=False, labelOverlap=False, labelLimit=ROW_LABEL)
+    return alt.Y(f"{down}:N", sort=None, title=title or None, axis=axis)
+
+
+def _scale(frame: pl.DataFrame, look: Look) -> alt.Scale:
+    """The colours' scale. Values that hardly differ have colours that hardly differ.
+
+    Logarithmic colours span at least `least_ratio`; linear ones begin at zero.
+    """
+    low, high = axes.span(frame["value"])
+    if look.least_ratio is None:
+        return look.scale
+    scale: alt.Scale = look.scale.copy()
+    if scale.type == "log":
+        known = frame["value"].filter(frame["value"] > 0)
+        low, high = axes.span(known) if len(known) else (1.0, 1.0)
+        scale.domain, scale.clamp = [low, max(high, low * look.least_ratio)], True
+    else:
+        scale.domain = [min(0.0, low), high if high > 0 else 1.0]
+    return scale
 
 
 def mean_metric(name: str) -> Value:

@@ -6,18 +6,22 @@ from collections.abc import Sequence
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes, style
+from bufferscope.figures import axes, pointer, style
+from bufferscope.figures import chart as charts
+from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.decimate import decimate
 from bufferscope.figures.source import ResultRecords, duration_s, points
 
-Layer = alt.Chart | alt.LayerChart
+Layer = charts.Layer
 
 LANE = 9
 """Height in pixels of the strip in which one point's lost probes are marked."""
+PANEL_HEIGHT = 110
+"""Height in pixels of a panel in figures with one panel per point (`multiples.py`)."""
 ROW = 44
 """Height in pixels of a row in figures that compare points."""
-
-
+MOST_COUNTS = 12
+"""The most points whose counts are named in an explanation."""
 MOST_ROWS = 5000
 """The most rows of a table in a chart: Altair refuses more, and more rows would make pages large."""
 
@@ -36,41 +40,54 @@ def thinned(
 def lanes(result: ResultRecords, missing: pl.DataFrame, word: str) -> list[Layer]:
     """Marks at the upper edge of the plot for the rows of `missing`: at `time_s`, in one lane per `point`.
 
-    Several rows in one pixel column share a mark; the tooltip has their number.
+    Several rows in one pixel column share a mark; the tooltip has their number. With one panel per point (`multiples`),
+    each has a single lane.
     """
     if missing.is_empty():
         return []
-    step = duration_s(result) / style.WIDTH
+    step = duration_s(result) / style.WIDTH or 1.0
     column = (pl.col("time_s") / step).floor().alias("column")
     cells = missing.group_by("point", column, maintain_order=True).agg(pl.col("time_s").min(), pl.len().alias(word))
     tips = [alt.Tooltip("time_s:Q", title="time (s)"), *axes.point_tooltip(result), alt.Tooltip(f"{word}:Q")]
+    color = axes.point_color(result)
+    known = points(result)
     return [
         alt.Chart(cells.filter(point=point.label).drop("column"))
         .mark_tick(style="lost", clip=True, orient="vertical", thickness=1.5, height=LANE - 2)
         .encode(
             x=axes.time_axis(result),
-            y=alt.value(lane * LANE + LANE / 2),
-            color=axes.point_color(result),
+            y=alt.value((0 if len(known) > axes.COLOURS else lane) * LANE + LANE / 2),
+            color=color,
+            opacity=pointer.dimmed(pointer.isolating(color), 0.9),
             tooltip=tips,
         )
-        for lane, point in enumerate(points(result))
+        for lane, point in enumerate(known)
         if point.label in cells["point"].to_list()
     ]
 
 
 def headroom(result: ResultRecords, missing: pl.DataFrame) -> float:
     """The share of the plot's height that the lanes take."""
-    return 0.0 if missing.is_empty() else (len(points(result)) * LANE + 4) / style.HEIGHT
+    if missing.is_empty():
+        return 0.0
+    many = len(points(result)) > axes.COLOURS
+    return (LANE + 4) / PANEL_HEIGHT if many else (len(points(result)) * LANE + 4) / style.HEIGHT
 
 
 def framed(
     layers: Sequence[Layer], title: str, subtitle: str, description: str, height: int = style.HEIGHT
-) -> alt.LayerChart:
+) -> LayerFigure:
     """The layers as one figure with a title, an explanation, and a description for readers who can't see it."""
-    heading = alt.TitleParams(title, subtitle=lines(subtitle)) if subtitle else alt.TitleParams(title)
-    chart = alt.layer(*layers).properties(width=style.WIDTH, height=height, title=heading, description=description)
-    configured: alt.LayerChart = chart.configure(**style.config(style.LIGHT))
+    chart = LayerFigure(layer=list(layers)).properties(
+        width=style.WIDTH, height=height, title=heading(title, subtitle), description=description
+    )
+    configured: LayerFigure = chart.configure(**style.config(style.LIGHT))
     return configured
+
+
+def heading(title: str, subtitle: str) -> alt.TitleParams:
+    """A title with its explanation in lines, if there is one."""
+    return alt.TitleParams(title, subtitle=lines(subtitle)) if subtitle else alt.TitleParams(title)
 
 
 def lines(text: str) -> list[str]:
@@ -84,8 +101,13 @@ def rows_height(result: ResultRecords) -> int:
 
 
 def counts_note(counts: dict[str, int]) -> str:
-    """`50p 3, 100p 1` for the points (by label) whose count is not zero."""
-    return ", ".join(f"{label}\N{NO-BREAK SPACE}{count}".strip() for label, count in counts.items() if count)
+    """`50p 3, 100p 1` for the points (by label) whose count is not zero; of many points, those with the largest."""
+    known = {label: count for label, count in counts.items() if count}
+    shown = sorted(known, key=lambda label: -known[label])[:MOST_COUNTS]
+    told = [f"{label}\N{NO-BREAK SPACE}{count}".strip() for label, count in known.items() if label in shown]
+    others = {label: count for label, count in known.items() if label not in shown}
+    more = [f"{len(others)} others together\N{NO-BREAK SPACE}{sum(others.values())}"] if others else []
+    return ", ".join([*told, *more])
 
 
 def sentence(*sentences: str) -> str:

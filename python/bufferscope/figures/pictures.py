@@ -5,12 +5,13 @@ from typing import Any
 
 import vl_convert
 
+from bufferscope.figures import legends, lettering, zooming
 from bufferscope.figures.pointer import CROSSHAIR, HOVER
 
-CHARACTER, SYMBOL = 7.2, 40
-"""Widths in pixels: of a letter in a legend, and of an entry's symbol with the gaps around it."""
-FOR_THE_POINTER = (HOVER, CROSSHAIR)
+FOR_THE_POINTER = (HOVER, CROSSHAIR, zooming.DRAG)
 """The names with which those layers begin that pictures leave out."""
+PPI, CSS_PPI = 144, 72
+"""Pixels per inch of a PNG, and of a PNG with one pixel for each pixel of the SVG."""
 
 
 def still(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -21,7 +22,8 @@ def still(spec: Mapping[str, Any]) -> dict[str, Any]:
     if "concat" in kept:
         kept["concat"] = [panel | {"layer": _seen(panel["layer"])} for panel in kept["concat"]]
     config = kept.get("config", {})
-    kept["config"] = config | {"aria": False, "legend": config.get("legend", {}) | _columns(kept)}
+    legend = config.get("legend", {}) | legends.layout(kept)
+    kept["config"] = config | {"aria": False, "font": lettering.FONT, "legend": legend}
     return kept
 
 
@@ -32,20 +34,8 @@ def _seen(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _settled(layer: dict[str, Any]) -> dict[str, Any]:
     """A layer whose encodings don't depend on the choice of series, but are those with all series chosen."""
-    encoding = {channel: _chosen(code) for channel, code in layer.get("encoding", {}).items()}
-    return layer | {"encoding": encoding}
-
-
-def _columns(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The layout of a legend that is too wide for one line (`page.js` does the same for interactive charts)."""
-    colors = [layer.get("encoding", {}).get("color", {}) for layer in spec.get("layer", ())]
-    color: Mapping[str, Any] = next((color for color in colors if color.get("legend")), {})
-    widths = [CHARACTER * len(name) + SYMBOL for name in color.get("scale", {}).get("domain", ())]
-    width = spec.get("width")
-    if not isinstance(width, int) or sum(widths) + CHARACTER * len(color.get("title") or "") <= width:
-        return {}
-    columns = max(1, min(len(widths), int(width / max(widths))))
-    return {"columns": columns, "titleOrient": "top", "layout": {"top": {"direction": "vertical"}}}
+    encoding = {channel: _chosen(code) for channel, code in zooming.whole(layer.get("encoding", {})).items()}
+    return {key: value for key, value in layer.items() if key != "params"} | {"encoding": encoding}
 
 
 def _chosen(code: Any) -> Any:
@@ -58,4 +48,14 @@ def _chosen(code: Any) -> Any:
 
 def svg(spec: Mapping[str, Any]) -> str:
     """A specification (`chart.to_dict()`) drawn as SVG."""
-    return vl_convert.vegalite_to_svg(still(spec))
+    return lettering.settled(vl_convert.vegalite_to_svg(still(spec)))
+
+
+def drawn(spec: Mapping[str, Any], kind: str, *, ppi: float | None = None, scale_factor: float = 1, **_: Any) -> bytes:
+    """A specification drawn as `svg`, `png` or `pdf`; a PNG has 144 pixels per inch unless an option is set."""
+    if kind == "svg":
+        return svg(spec).encode("utf-8")
+    if kind == "pdf":
+        return vl_convert.vegalite_to_pdf(still(spec))
+    resolution = ppi or (PPI if scale_factor == 1 else CSS_PPI)
+    return vl_convert.vegalite_to_png(still(spec), scale=scale_factor, ppi=resolution)

@@ -1,4 +1,4 @@
-"""Interaction with a chart: showing values, isolating series by the legend, and moving and zooming the time axis.
+"""Interaction with a chart: showing values, and isolating series by the legend.
 
 The page (`report/templates/page.js`) uses the names below to keep the time and the choice of series the same in all
 charts of an experiment.
@@ -11,8 +11,11 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes
-from bufferscope.figures.source import ResultRecords
+from bufferscope.figures import axes, zooming
+from bufferscope.figures.chart import Figure, Layer, LayerFigure, PanelFigure
+from bufferscope.figures.source import ResultRecords, duration_s
+
+Choices = tuple[alt.Parameter, ...]
 
 HOVER = "hover"
 """Name of the layer with the dot under the pointer."""
@@ -20,8 +23,10 @@ CROSSHAIR = "crosshair"
 """Name of the layer with the vertical line at the pointer's time."""
 NAMES = "names"
 """Name of the layer with the lines' names (`ends.py`)."""
-NEAREST, POINTED, ISOLATED, ZOOM = "nearest", "pointed_s", "isolated", "zoom"
-"""Names of parameters: the sample under the pointer, its time in seconds or null, the chosen series, the time shown."""
+NEAREST, POINTED = "nearest", "pointed_s"
+"""Names of parameters: the sample under the pointer, and its time in seconds or null."""
+CHOICES = ("isolated", "chosen")
+"""Names of the parameters that hold the entries chosen in a legend: of the first, and of a second one."""
 DIMMED = 0.08
 """Opacity of the other series while some series are chosen."""
 
@@ -74,31 +79,58 @@ def hover(
     return dot
 
 
-def isolating(color: Any) -> alt.Parameter | None:
-    """The choice of series by clicks on the legend of `color`; None without a colour or a legend.
+def isolating(*channels: Any) -> Choices:
+    """The choices of series by clicks on the legends of these channels, such as colour and dash; none without legends.
 
-    Each click adds or removes one series; if none is chosen, all are shown. One layer with the legend owns the
-    parameter (`add_params`); the other layers refer to it by `dimmed`.
+    Each click adds or removes one entry; if none is chosen, all are shown. `clickable` gives the choices to the layers;
+    `dimmed` makes layers follow them.
     """
-    if not isinstance(color, alt.Color):
-        return None
-    written = axes.written(color)
-    if written.get("legend", True) is None:
-        return None
-    return alt.selection_point(name=ISOLATED, fields=[written["field"]], bind="legend", toggle="true")
+    found = [
+        (name, written["field"]) for name, written in zip(CHOICES, map(_with_legend, channels), strict=False) if written
+    ]
+    return tuple(alt.selection_point(name=name, fields=[field], bind="legend", toggle="true") for name, field in found)
 
 
-def dimmed(isolated: alt.Parameter | None, opacity: float = 1) -> Any:
+def _with_legend(channel: Any) -> dict[str, Any] | None:
+    """A channel as the specification has it; None if it has no legend."""
+    if channel is alt.Undefined or channel is None:
+        return None
+    written = axes.written(channel)
+    return None if "field" not in written or written.get("legend", True) is None else written
+
+
+def clickable(layers: Sequence[Layer], *channels: Any) -> list[Layer]:
+    """The layers with their legends' choices. The first layer of a legend owns its choice.
+
+    Vega-Lite makes a legend clickable only if the first of the layers that share it owns the choice.
+    """
+    found = list(layers)
+    for choice, channel in _owners(channels):
+        name, field = channel._encoding_name, axes.written(channel)["field"]
+        for place, layer in enumerate(found):
+            own: Any = getattr(layer.encoding, name, alt.Undefined) if isinstance(layer, alt.Chart) else alt.Undefined
+            if own is not alt.Undefined and axes.written(own).get("field") == field:
+                found[place] = layer.add_params(choice)
+                break
+    return found
+
+
+def _owners(channels: Sequence[Any]) -> list[tuple[alt.Parameter, Any]]:
+    return list(zip(isolating(*channels), filter(_with_legend, channels), strict=True))
+
+
+def dimmed(isolated: Choices, opacity: float = 1) -> Any:
     """The opacity of marks that are dimmed while other series are chosen."""
-    if isolated is None:
+    if not isolated:
         return alt.value(opacity)
-    return alt.condition(isolated, alt.value(opacity), alt.value(DIMMED * opacity))
+    chosen: Any = isolated[0] if len(isolated) == 1 else isolated[0] & isolated[1]
+    return alt.condition(chosen, alt.value(opacity), alt.value(DIMMED * opacity))
 
 
-def dimmed_or_moved(isolated: alt.Parameter) -> Any:
+def dimmed_or_moved(isolated: Choices) -> Any:
     """Like `dimmed`, for marks at the end of the time axis: they are hidden while only a part of the time is shown."""
-    moved = {"test": f"isValid({ZOOM}_time_s)", "value": 0}
-    return alt.value(DIMMED) | {"condition": [moved, {"param": isolated.name, "value": 1}]}
+    moved = {"test": f"isValid({zooming.PERIOD})", "value": 0}
+    return alt.value(DIMMED) | {"condition": [moved, {"param": isolated[0].name, "value": 1}]}
 
 
 def _room(result: ResultRecords) -> alt.Chart:
@@ -109,13 +141,14 @@ def _room(result: ResultRecords) -> alt.Chart:
     return room
 
 
-def over_time(chart: alt.LayerChart, result: ResultRecords) -> alt.LayerChart:
-    """Make a figure over time interactive: the page draws it wide, and moves its time axis with those of the others.
+def over_time(chart: Figure, result: ResultRecords) -> Figure:
+    """Make a figure over time interactive: the page draws it wide, and its time axis follows those of the others.
 
-    Dragging moves the time axis, the wheel with Shift zooms it, and a double click shows the whole time again.
+    `zooming` says how the time axis is moved. Panels (`multiples`) stay as they are.
     """
+    if isinstance(chart, PanelFigure):
+        return chart
     pointed = alt.param(name=POINTED, expr=f"{NEAREST}.time_s ? {NEAREST}.time_s[0] : null")
-    zoom = alt.selection_interval(name=ZOOM, bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")
     line = (
         alt.Chart(pl.DataFrame({"lines": [1]}), name=CROSSHAIR)
         .mark_rule(style="crosshair", clip=True, opacity=alt.ExprRef(f"{POINTED} === null ? 0 : 0.8"), aria=False)
@@ -123,7 +156,10 @@ def over_time(chart: alt.LayerChart, result: ResultRecords) -> alt.LayerChart:
     )
     beside = axes.room_for_names(result)
     named = any(layer.name == NAMES for layer in chart.layer)
-    chart.layer = [*chart.layer, *([_room(result)] if beside and not named else []), line]
+    room = [_room(result)] if beside and not named else []
+    chart.layer = [*chart.layer, *room, zooming.layer(), line]
     chart.width -= beside
-    moving: alt.LayerChart = chart.add_params(zoom, pointed).properties(usermeta={"over": "time", "wide": True})
+    moving: LayerFigure = chart.add_params(pointed).properties(
+        usermeta={"over": "time", "wide": True, "end_s": duration_s(result)}
+    )
     return moving

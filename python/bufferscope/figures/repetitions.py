@@ -71,7 +71,7 @@ def layers(
     `detail` names the columns that distinguish lines of the same colour.
     """
     encoding = {"x": x, "y": y, "color": color}
-    isolated = pointer.isolating(color)
+    isolated = pointer.isolating(color, dash)
     found: list[parts.Layer] = []
     if not lines.light.is_empty():
         light = alt.Chart(lines.light).mark_line(strokeWidth=1, clip=True, invalid=GAPS)
@@ -80,12 +80,13 @@ def layers(
     if lines.is_median:
         ends = {"y": alt.Y(f"{LOW}:Q", title=axes.written(y)["title"]), "y2": alt.Y2(f"{HIGH}:Q")}
         band = alt.Chart(lines.strong).mark_area(clip=True, invalid=GAPS)
-        found.append(band.encode(**encoding | ends, opacity=pointer.dimmed(isolated, BAND), detail=list(detail)))
+        shade = pointer.dimmed(pointer.isolating(color), BAND)
+        found.append(band.encode(**encoding | ends, opacity=shade, detail=list(detail)))
     strong = alt.Chart(lines.strong).mark_line(clip=True, invalid=GAPS)
     strong = strong.encode(
         **encoding, opacity=pointer.dimmed(isolated, opacity), detail=list(detail) or alt.Undefined, strokeDash=dash
     )
-    return [*found, strong if isolated is None else strong.add_params(isolated)]
+    return pointer.clickable([*found, strong], color, dash)
 
 
 def tooltips(lines: Drawn) -> list[alt.Tooltip]:
@@ -113,7 +114,7 @@ def note(result: ResultRecords) -> str:
 def _median(result: ResultRecords, frame: pl.DataFrame, value: str, by: Sequence[str]) -> pl.DataFrame:
     """Median, 5th and 95th percentile of all repetitions' values in each time step; null if none has a value."""
     bins = max(1, min(BINS, parts.MOST_ROWS // frame.n_unique([*by])))
-    width = duration_s(result) / bins
+    width = duration_s(result) / bins or 1.0
     step = (pl.col("time_s") / width).floor().clip(0, bins - 1)
     quantiles = {value: 0.5, LOW: 0.05, HIGH: 0.95}
     return (

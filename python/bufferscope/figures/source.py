@@ -129,7 +129,18 @@ def over_time(result: ResultRecords, rows: Callable[[RunRecords], pl.DataFrame])
             for repetition, run in enumerate(point.runs)
         ]
     )
-    return frame.with_columns((pl.col("t_ns") / NANOSECONDS).round(6).alias("time_s")).drop("t_ns")
+    return _known(frame.with_columns((pl.col("t_ns") / NANOSECONDS).round(6).alias("time_s")).drop("t_ns"))
+
+
+def _known(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with null for numbers that are no numbers: NaN and infinity; rows without a time are left out."""
+    numbers = pl.selectors.float()
+    return frame.with_columns(pl.when(numbers.is_finite()).then(numbers)).drop_nulls("time_s")
+
+
+def has_none(frame: pl.DataFrame, column: str) -> bool:
+    """Whether no row has a value in this column."""
+    return not frame[column].count()
 
 
 def pooled(result: ResultRecords, rows: Callable[[RunRecords], pl.DataFrame]) -> pl.DataFrame:

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from bufferscope.figures import style
-from bufferscope.figures.parts import Layer, lines
+from bufferscope.figures import pointer, style
+from bufferscope.figures.chart import Layer, PanelFigure
+from bufferscope.figures.panels import Layout, arranged
 
 BESIDE = 92
 """Pixels beside a panel: its vertical axis with its title, and room for the last number of the horizontal one."""
@@ -21,23 +22,19 @@ def stacked(
     titles: Sequence[str],
     heading: tuple[str, str],
     description: str,
-) -> alt.ConcatChart:
+    legend: object = alt.Undefined,
+) -> PanelFigure:
     """One panel for each list of layers, with its height in pixels and its title ("" for none).
 
-    `heading` is the title and the explanation of the whole figure.
+    `heading` is the title and the explanation of the whole figure; `legend` is the channel with its legend.
     """
+    clickable = [pointer.clickable(panels[0], legend), *panels[1:]]
     drawn = [
-        alt.layer(*layers).properties(
+        alt.LayerChart(layer=list(layers)).properties(
             width=style.WIDTH, height=height, **({"title": alt.TitleParams(title, fontSize=14)} if title else {})
         )
-        for layers, height, title in zip(panels, heights, titles, strict=True)
+        for layers, height, title in zip(clickable, heights, titles, strict=True)
     ]
-    title = alt.TitleParams(heading[0], subtitle=lines(heading[1]))
-    row = TITLE_AND_AXIS if any(titles) else BETWEEN + style.EXTENT
-    chart = alt.concat(*drawn, columns=1, spacing={"row": row, "column": 0}, bounds="flush").properties(
-        title=title,
-        description=description,
-        usermeta={"wide": True, "panels": {"beside": BESIDE, "between": 0, "columns": 1, "least": LEAST_WIDTH}},
-    )
-    configured: alt.ConcatChart = chart.configure(**style.config(style.LIGHT))
-    return configured
+    below = TITLE_AND_AXIS if any(titles) else BETWEEN + style.EXTENT
+    layout = Layout(columns=1, below=below, beside=BESIDE, between=0, least=LEAST_WIDTH)
+    return arranged(drawn, layout, heading, description)

@@ -82,12 +82,13 @@ def config(theme: Theme) -> dict[str, Any]:
         "style": {
             "limit": {"color": theme.muted, "strokeDash": [5, 4], "strokeWidth": 1.25, "opacity": 0.9},
             "capacity": {"color": theme.muted, "strokeDash": [5, 4], "strokeWidth": 1.5},
+            "bound": {"strokeDash": [5, 4], "strokeWidth": 1.25},
             "claimed": {"strokeDash": [5, 4], "strokeWidth": 1.25, "opacity": 0.8},
             "smoke": {"color": theme.muted, "opacity": 0.28},
             "lost": {"strokeWidth": 1.5, "opacity": 0.9},
             "note": {"color": theme.muted, "fontSize": 13},
             "guide": {"color": theme.muted},
-            "label": {"fontSize": 12},
+            "label": {"color": theme.ink, "fontSize": 12},
             "leader": {"color": theme.muted, "strokeWidth": 0.75, "opacity": 0.8},
             "median": {"color": theme.background, "opacity": 1},
             "predicted": {"color": theme.ink, "opacity": 1},
@@ -95,6 +96,7 @@ def config(theme: Theme) -> dict[str, Any]:
             "number": {"color": theme.ink, "fontSize": 13},
             "interval": {"color": theme.ink, "fontSize": 11},
             "names": {"fontSize": 13, "fontWeight": 600},
+            "drag": {"color": theme.muted},
             "crosshair": {"color": theme.muted, "strokeWidth": 1},
         },
         "title": {

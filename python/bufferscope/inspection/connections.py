@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bufferscope.inspection.reading import Summary
+from bufferscope.metrics.paths import BOTH, ECHO, RECEIVER, SENDER, path_round_trips
 from bufferscope.store.run import Run
 
 if TYPE_CHECKING:
@@ -13,16 +14,70 @@ if TYPE_CHECKING:
 MS, KB, MBIT = 1e6, 1e3, 1e6
 
 
+SERVICES = {
+    20: "ftp",
+    22: "ssh",
+    25: "smtp",
+    53: "dns",
+    80: "http",
+    143: "imap",
+    443: "https",
+    445: "smb",
+    853: "dns",
+    873: "rsync",
+    993: "imap",
+    2049: "nfs",
+    5001: "iperf",
+    5201: "iperf3",
+    8080: "http",
+    12865: "netperf",
+}
+"""Services by their ports, for the names of connections."""
+HALVES = {
+    RECEIVER: "from here to the receiver and back: the capture was made at the sender, or shows no more",
+    SENDER: "from here to the sender and back: the capture was made at the receiver",
+    BOTH: "to both ends and back: the capture was made between them",
+}
+"""Which half of the path the round-trip times of a flow are from."""
+
+
+@dataclass(frozen=True)
+class RoundTrips:
+    """The round-trip times of a flow's path, in ms, and where they are from."""
+
+    half: str
+    """One of `HALVES`."""
+    method: str
+    """`acknowledgement` or `timestamp`."""
+    count: int
+    min_ms: float
+    median_ms: float
+    p95_ms: float
+
+    @property
+    def source(self) -> str:
+        """The half and the method in a cell of a table.
+
+        >>> RoundTrips("sender", "timestamp", 9, 40.0, 41.0, 42.0).source
+        'sender, timestamps'
+        """
+        return f"{self.half}, timestamps" if self.method == ECHO else self.half
+
+
 @dataclass(frozen=True)
 class Connection:
     """One direction of a connection that carried data."""
 
     flow: str
+    name: str
+    """What it is to a reader: the service and its host, as far as the ports tell."""
     sender: str
     """Address and port."""
     receiver: str
     facts: Mapping[str, float | None]
     """By names that end in their units; None: the capture does not show it."""
+    round_trips: RoundTrips | None
+    """None: the capture shows none."""
     retransmissions: Mapping[str, int]
     """Segments sent again, by kind; `spurious` counts those among them whose first copy had arrived."""
 
@@ -34,9 +89,11 @@ def connections(run: Run, summary: Summary) -> list[Connection]:
     found = [
         Connection(
             flow["name"],
+            connection_name(flow["from"], flow["to"]),
             _end(flow["from"]),
             _end(flow["to"]),
-            _facts(flow, rtt.get(flow["name"], {}), windows.get(flow["name"])),
+            _facts(flow, rtt.get(flow["name"]), windows.get(flow["name"])),
+            rtt.get(flow["name"]),
             {kind: number for kind, number in flow["retransmissions"].items() if number},
         )
         for flow in summary["flows"]
@@ -49,13 +106,31 @@ def document(found: Sequence[Connection]) -> list[dict[str, object]]:
     return [
         {
             "flow": each.flow,
+            "name": each.name,
             "from": each.sender,
             "to": each.receiver,
             **{name: None if value is None else round(value, 4) for name, value in each.facts.items()},
+            "rtt_half": each.round_trips and each.round_trips.half,
+            "rtt_method": each.round_trips and each.round_trips.method,
+            "rtt_count": each.round_trips.count if each.round_trips else 0,
             "retransmissions": dict(each.retransmissions),
         }
         for each in found
     ]
+
+
+def connection_name(sender: Mapping[str, Any], receiver: Mapping[str, Any]) -> str:
+    """A name for a direction of a connection. The end with the known port, or else the lower one, is the server.
+
+    >>> connection_name({"address": "203.0.113.5", "port": 443}, {"address": "192.0.2.1", "port": 50000})
+    'https from 203.0.113.5'
+    >>> connection_name({"address": "2001:db8::1", "port": 40000}, {"address": "2001:db8:1::2", "port": 5201})
+    'iperf3 to 2001:db8:1::2'
+    """
+    is_from = (sender["port"] not in SERVICES, sender["port"]) < (receiver["port"] not in SERVICES, receiver["port"])
+    server = sender if is_from else receiver
+    service = SERVICES.get(server["port"], f"port {server['port']}")
+    return f"{service} {'from' if is_from else 'to'} {server['address']}"
 
 
 def _windows(run: Run) -> "pl.DataFrame":
@@ -65,30 +140,31 @@ def _windows(run: Run) -> "pl.DataFrame":
     return run.flows.group_by("flow").agg(pl.col("rwnd_bytes").max())
 
 
-def _round_trips(run: Run) -> dict[str, dict[str, float]]:
-    """Round-trip times by flow: the sum of both halves of the path, of which one is about 0 in a capture at an end."""
+def _round_trips(run: Run) -> dict[str, RoundTrips]:
+    """Round-trip times of each flow's path."""
     import polars as pl
 
-    rtt = pl.col("rtt_ns")
-    quantiles = {"min": rtt.min(), "median": rtt.median(), "p95": rtt.quantile(0.95, "linear")}
-    # A segment and its timestamp are two witnesses of the same: the first, if there is one.
-    is_better = pl.col("method") == pl.col("method").min().over("flow", "half")
-    by_half = run.round_trips.filter(is_better).group_by("flow", "half").agg(**quantiles)
-    paths = by_half.group_by("flow").agg(pl.col(list(quantiles)).sum())
-    return {row["flow"]: row for row in paths.iter_rows(named=True)}
+    rtt = pl.col("rtt_ns") / MS
+    paths = path_round_trips(run.round_trips.lazy()).group_by("flow", "half", "method")
+    found = paths.agg(
+        count=pl.len(), min_ms=rtt.min(), median_ms=rtt.median(), p95_ms=rtt.quantile(0.95, "linear")
+    ).collect()
+    return {row.pop("flow"): RoundTrips(**row) for row in found.iter_rows(named=True)}
 
 
-def _facts(flow: Mapping[str, Any], rtt: Mapping[str, float], window_bytes: int | None) -> dict[str, float | None]:
+def _facts(flow: Mapping[str, Any], rtt: RoundTrips | None, window_bytes: int | None) -> dict[str, float | None]:
     delivered = flow["delivered_bytes"]
     lasted_ns = flow["last_ns"] - flow["first_ns"]
+    # Elsewhere than at the sender, a part of what is in flight is not seen.
+    sees_flight = rtt is None or rtt.half == RECEIVER
     return {
         "delivered_kb": _over(delivered, KB),
         "duration_s": lasted_ns / 1e9,
         "goodput_mbit": None if delivered is None or lasted_ns <= 0 else delivered * 8e9 / lasted_ns / MBIT,
-        "rtt_min_ms": _over(rtt.get("min"), MS),
-        "rtt_median_ms": _over(rtt.get("median"), MS),
-        "rtt_p95_ms": _over(rtt.get("p95"), MS),
-        "inflight_max_kb": _over(flow["largest_flight_bytes"], KB),
+        "rtt_min_ms": rtt and rtt.min_ms,
+        "rtt_median_ms": rtt and rtt.median_ms,
+        "rtt_p95_ms": rtt and rtt.p95_ms,
+        "inflight_max_kb": _over(flow["largest_flight_bytes"] if sees_flight else None, KB),
         "window_max_kb": _over(window_bytes, KB),
         "marks": flow["ce_marks"],
     }

@@ -11,7 +11,7 @@ from bufferscope.inspection.observing import observation
 from bufferscope.inspection.reading import STANDARD_INPUT, Summary, read
 from bufferscope.observed import experiment_name, store
 from bufferscope.store.run import Run
-from bufferscope.store.writing import prepare
+from bufferscope.store.writing import prepared
 
 ENDINGS = (".gz", ".pcap", ".pcapng", ".cap", ".dmp")
 
@@ -44,9 +44,8 @@ def inspect(
     if name is not None and experiment_name(name) != name:
         raise InputError(f"--name: found {name!r:.100}; allowed: letters, digits, '.', '_' and '-', as in home-evening")
     called = name or default_name(names[0])
-    prepare(out)
     # On the file system of the run, so that tables are moved there and not copied.
-    with tempfile.TemporaryDirectory(prefix=".inspect-", dir=out) as place:
+    with prepared(out), tempfile.TemporaryDirectory(prefix=".inspect-", dir=out) as place:
         summary, sources = read(names, Path(place), hosts, ports, progress)
         run = store(observation(called, summary, sources), Path(place), out)
     return Inspection(run, summary)

@@ -1,7 +1,7 @@
 """What was captured, as a run that somebody observed.
 
 The names of flows and pings come from the core: a flow is `<traffic>/<number>`, a ping `ping`, `ping-2`, ... An entry
-of the traffic is made for each of these names. The ends are named by their addresses as long as these are few.
+of the traffic is made for each of these names. The ends are named after their addresses as long as these are few.
 """
 
 from collections.abc import Sequence
@@ -11,17 +11,21 @@ from datetime import UTC, datetime
 from bufferscope import _core
 from bufferscope.errors import InputError, printable
 from bufferscope.figures import NAMES
+from bufferscope.inspection.nodes import node_names
+from bufferscope.inspection.quic import OnlyQuicError, sentences
 from bufferscope.inspection.reading import Summary
 from bufferscope.inspection.telling import warnings
 from bufferscope.observed import Entry, Observation
 from bufferscope.store.metadata import Source
 
 MOST_HOSTS = 12
-"""With more addresses, the ends are called `near` and `far`."""
+"""With more nodes, the ends are called `near` and `far`."""
+NEAR, FAR = "near", "far"
 FIGURES = {
     "flows": ("cwnd", "round_trips", "rtt_window", "goodput", "receive_window"),
     "pings": ("rtt", "rtt_cdf"),
 }
+CUT = "cut off within the headers"
 NOT_IN_CAPTURES = ("transfers", "estimates")
 
 
@@ -29,11 +33,8 @@ def observation(name: str, summary: Summary, sources: Sequence[Source]) -> Obser
     """The run that captures show. Raises `InputError` if they show no connection and no ping."""
     entries = [*_flows(summary), *_pings(summary)]
     if not entries:
-        raise InputError(_nothing(summary))
-    hosts = list(dict.fromkeys(host for entry in entries for host in (entry.sender, entry.receiver)))
-    if len(hosts) > MOST_HOSTS:
-        hosts = ["near", "far"]
-        entries = [replace(entry, sender="near", receiver="far") for entry in entries]
+        raise _nothing(summary)
+    entries, hosts = _named(entries)
     files = ", ".join(file["name"] for file in summary["files"])
     return Observation(
         name=name,
@@ -52,6 +53,18 @@ def observation(name: str, summary: Summary, sources: Sequence[Source]) -> Obser
         warnings=warnings(summary),
         figures=_figures(summary),
     )
+
+
+def _named(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
+    """Entries whose ends are addresses, with the names of nodes instead, and these nodes."""
+    names = node_names((entry.sender, entry.receiver) for entry in entries)
+    nodes = list(dict.fromkeys(node for pair in names.values() for node in pair))
+    if len(nodes) > MOST_HOSTS:
+        return [replace(entry, sender=NEAR, receiver=FAR) for entry in entries], [NEAR, FAR]
+    ends = [names[entry.sender, entry.receiver] for entry in entries]
+    return [
+        replace(entry, sender=one, receiver=other) for entry, (one, other) in zip(entries, ends, strict=True)
+    ], nodes
 
 
 def _figures(summary: Summary) -> list[str]:
@@ -86,7 +99,12 @@ def _moment(first_ns: int | None) -> datetime | None:
         return None
 
 
-def _nothing(summary: Summary) -> str:
+def _nothing(summary: Summary) -> InputError:
+    found = _found_instead(summary)
+    return OnlyQuicError("; ".join([found, *sentences(summary)]), summary) if summary["quic"] else InputError(found)
+
+
+def _found_instead(summary: Summary) -> str:
     counts = summary["counts"]
     files = printable(", ".join(file["name"] for file in summary["files"]))
     if not counts["packets"]:
@@ -96,8 +114,13 @@ def _nothing(summary: Summary) -> str:
         "of UDP": counts["udp"],
         "not of the chosen hosts and ports": counts["not_chosen"],
         "without a time": counts["without_time"],
+        "captured more than once": counts["copies"],
         **counts["undecoded"],
     }
+    hint = " (cut off: capture more of each packet, tcpdump -s 0)" if counts["undecoded"].get(CUT) else ""
     told = ", ".join(f"{number:,} {what}" for what, number in kinds.items() if number)
+    looks = ", ".join(f"{number:,} seem to be {what}" for what, number in counts["guesses"].items())
+    told += f"; of UDP, {looks}" if looks else ""
     packets = f"{counts['packets']:,} packets" if counts["packets"] > 1 else "one packet"
-    return f"{files}: found {packets} ({told or 'none of a known kind'}); needed: data of a TCP connection, or a ping"
+    kinds_told = told or "none of a known kind"
+    return f"{files}: found {packets} ({kinds_told}); needed: data of a TCP connection, or a ping{hint}"

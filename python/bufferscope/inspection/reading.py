@@ -76,7 +76,8 @@ def _source(file: str) -> Source:
 
 def _address(host: str) -> IPv4Address | IPv6Address:
     try:
-        return ip_address(host)
+        # Packets carry no zone: fe80::1%eth0 is fe80::1 on its link.
+        return ip_address(host.partition("%")[0])
     except ValueError:
         raise InputError(f"--host: found {host!r:.60}; allowed: an IPv4 or IPv6 address, as 192.0.2.1") from None
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from bufferscope.inspection.quic import HIDDEN
 from bufferscope.inspection.reading import Summary
 
 MTU_BYTES = 1500
@@ -17,11 +18,13 @@ def warnings(summary: Summary) -> list[str]:
     """One sentence each, most important first."""
     return [
         *_of_files(summary),
+        *_of_copies(summary),
         *_of_places(summary),
         *_of_clocks(summary),
         *_of_packets(summary["counts"]),
         *_of_flows(summary),
         *_of_pings(summary),
+        *_of_quic(summary),
     ]
 
 
@@ -36,6 +39,33 @@ def _of_files(summary: Summary) -> Iterator[str]:
 
 def _ending(ended: str) -> str:
     return ended if ended.startswith(("ends", "cannot")) else f"is damaged at {ended}"
+
+
+def _of_copies(summary: Summary) -> Iterator[str]:
+    """What is said of packets that were captured more than once, and of times that fit no order."""
+    counts = summary["counts"]
+    if counts["copies"]:
+        yield (
+            f"{counts['copies']:,} of {_many(counts['packets'], 'packet')} were captured more than once at one place, "
+            "as a mirror port, a bridge, or a router captures them: each packet is used once"
+        )
+    if counts["doubtful_copies"]:
+        yield (
+            f"{_many(counts['doubtful_copies'], 'segment')} repeat an earlier one entirely, in flows where most do. "
+            "Without IP identification, TCP timestamps and the handshake, copies that the capture made can't be told "
+            "from retransmissions: the retransmissions of these flows can't be trusted"
+        )
+    if pair := summary["put_together"]:
+        names = " and ".join(summary["files"][number]["name"] for number in pair)
+        yield (
+            f"{names} have one direction each and are put together. That is right for two captures on one machine; if "
+            "they were made on two, the difference of their clocks is in every round-trip time"
+        )
+    if counts["before_first"]:
+        yield (
+            f"{_many(counts['before_first'], 'packet')} with an earlier time than the first packet of the capture: "
+            "times and rates are wrong (sort it first: reordercap OLD NEW)"
+        )
 
 
 def _of_places(summary: Summary) -> Iterator[str]:
@@ -90,6 +120,9 @@ def _of_packets(counts: Mapping[str, Any]) -> Iterator[str]:
         yield f"{_many(counts['fragmented_segments'], 'segment')} in fragments of IP left out"
     for layer, packets in counts["layers"].items():
         yield f"{_many(packets, 'packet')} in {layer}: what is inside is used"
+    for what, packets in counts["guesses"].items():
+        if packets > RARE * counts["packets"] and what != "QUIC":
+            yield f"{_many(packets, 'UDP datagram')} seem to be {what}: what is inside is not used"
     for reason, packets in counts["undecoded"].items():
         if packets > RARE * counts["packets"]:
             yield f"{packets:,} of {_many(counts['packets'], 'packet')} left out: {reason}"
@@ -111,6 +144,17 @@ def _of_flows(summary: Summary) -> Iterator[str]:
         yield f"{_many(more, 'further flow')} in the records, but not in the table of connections"
     if summary["segments_left_out"]:
         yield f"{_many(summary['segments_left_out'], 'segment')} of further connections left out: too many at a time"
+
+
+def _of_quic(summary: Summary) -> Iterator[str]:
+    if summary["quic"]:
+        total = sum(sum(each["bytes"]) for each in summary["quic"])
+        yield (
+            f"{_many(len(summary['quic']), 'connection')} of QUIC ({total / 1e3:,.4g} kB) not in the records: "
+            f"{HIDDEN}. The table of `bufferscope inspect` has rates, and round-trip times by the spin bit if it turns"
+        )
+    if summary["quic_left_out"]:
+        yield f"{_many(summary['quic_left_out'], 'datagram')} of further connections of QUIC left out"
 
 
 def _some(names: Sequence[str]) -> str:

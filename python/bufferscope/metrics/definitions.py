@@ -136,8 +136,9 @@ def _round_trips() -> list[Definition]:
         Definition(
             "round_trip.<traffic>.p<N>_ms",
             "ms",
-            "Percentile of the time from a captured TCP segment to its acknowledgement: from the place of the capture "
-            "to the receiver and back. In captures only.",
+            "Percentile of the round-trip times of the paths of captured TCP connections: of the half to the "
+            "receiver if the capture was made at the sender, of the half to the sender if it was made at the "
+            "receiver, of both together in between. In captures only.",
             source,
         ),
         Definition("round_trip.<traffic>.max_ms", "ms", "The longest such time.", source),

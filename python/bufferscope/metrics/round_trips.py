@@ -7,6 +7,7 @@ import polars as pl
 from bufferscope.metrics.batch import Batch
 from bufferscope.metrics.long import long
 from bufferscope.metrics.network import traffic_of_flow
+from bufferscope.metrics.paths import COLUMNS, path_round_trips
 from bufferscope.metrics.statistics import HUNDREDTHS, percentile_of
 
 MS = 1e6
@@ -17,8 +18,7 @@ def measure(batch: Batch, percents: Sequence[int] = PERCENTILES) -> Iterator[pl.
     """`round_trip.<traffic>.*` of the runs that are captures."""
     if not any(run.meta["tables"].get("round_trips") for run in batch.runs):
         return
-    rows = batch.rows("round_trips", "flow", "half", "method", "rtt_ns")
-    rows = rows.filter(pl.col("half") == "receiver", pl.col("method") == "acknowledgement")
+    rows = path_round_trips(batch.rows("round_trips", *COLUMNS[1:]), "run")
     rtt = pl.col("rtt_ns")
     found = rows.group_by("run", traffic_of_flow()).agg(ordered=rtt.sort(), max=rtt.max())
     wide = batch.traffic("tcp").join(found, on=["run", "traffic"], maintain_order="left")

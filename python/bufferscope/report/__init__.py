@@ -27,6 +27,7 @@ def build(
     step: Callable[[int, int], None] | None = None,
     elsewhere: Mapping[str, Sequence["Evaluated"]] | None = None,
     opening: "Opening | None" = None,
+    brief: Mapping[str, str] | None = None,
 ) -> Path:
     """Write results as one page that works offline.
 
@@ -40,12 +41,14 @@ def build(
     path
         The directory for `index.html` and `figures/`, which is made if needed.
     step
-        Called before each figure and each run with the number that are done and the total number.
+        Called again and again with the work that is done and the total work, in the same unit.
     elsewhere
         Further measurements of the experiments' expectations, by the experiments' names, which are shown beside those
         of the results.
     opening
         An answer with which the page begins.
+    brief
+        What part of an experiment was run, by the experiments' names, if not all of it was.
 
     Returns
     -------
@@ -71,5 +74,6 @@ def build(
     page = Path(path) / PAGE
     page.parent.mkdir(parents=True, exist_ok=True)
     with printing.beside():
-        page.write_text(render(page_view(results, page, step, elsewhere, opening), "page.html.jinja"), encoding="utf-8")
+        view = page_view(results, page, step, elsewhere, opening, brief)
+        page.write_text(render(view, "page.html.jinja"), encoding="utf-8")
     return page

@@ -5,7 +5,9 @@ from collections.abc import Iterable
 
 from bufferscope.figures import NAMES as FIGURES
 
-PAGE_PARTS = frozenset(("contents", "lead", "meanings", "runs", "statement", "summary", "themes", "verdicts", "why"))
+PAGE_PARTS = frozenset(
+    ("charts", "contents", "lead", "meanings", "runs", "statement", "summary", "themes", "verdicts", "why")
+)
 """The ids of a page's own elements: these words alone, or followed by `-` and more."""
 SECTION_PARTS = (
     *("title", "expectations", "explained", "metrics"),

@@ -1,6 +1,8 @@
 """A result's figures for the page: as pictures in files beside it, and as data for the interactive charts in it."""
 
-import json
+import zlib
+from base64 import b64encode
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +12,9 @@ from urllib.parse import quote
 from altair.utils import schemapi
 from markupsafe import Markup
 
-from bufferscope import figures
-from bufferscope.report import printing
+from bufferscope import figures, strict_json
+from bufferscope.report import datasets, printing
+from bufferscope.report.slimming import slim
 
 if TYPE_CHECKING:
     from bufferscope.result import Result
@@ -31,8 +34,10 @@ class FigureView:
     """Whether it takes the page's whole width."""
     over_time: bool
     """Whether its x axis is time; such figures of an experiment stand below one another and share the axis."""
-    spec: Markup
-    """The chart for vega-embed as JSON that is safe inside a script element; the page sets its size and colours."""
+    spec: str
+    """The chart for vega-embed as `compressed` JSON; the page sets its size and colours."""
+    data: Mapping[str, str]
+    """The data that `spec` names, as `compressed` JSON (`datasets`)."""
     drawn: Future[str]
     """The chart as an SVG without its heading, available once it is drawn."""
     svg: str
@@ -42,7 +47,7 @@ class FigureView:
     @property
     def still(self) -> str:
         """The chart as a `data:` URL of an SVG, for paper and for browsers without scripts."""
-        return data_url(self.drawn.result())
+        return data_url(slim(self.drawn.result()))
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ def draw(result: "Result", name: str, page: Path, anchor: str) -> FigureView | M
     try:
         # Altair would check each part against Vega-Lite's schema, which takes a fifth of a page's time; tests do that.
         with schemapi.debug_mode(False):
-            spec = figures.draw(result, name).to_dict(validate=False)
+            spec = strict_json.finite(figures.draw(result, name).to_dict(validate=False))
     except figures.NoDataError as error:
         return Missing(name, str(error).removeprefix(f"{name}: "))
     directory = page.parent / DIRECTORY
@@ -69,6 +74,7 @@ def draw(result: "Result", name: str, page: Path, anchor: str) -> FigureView | M
     stem = f"{anchor}-{name}"
     drawn = printing.draw(spec, directory / f"{stem}.svg")
     heading = spec.pop("title")
+    without_data, data = datasets.divided(_for_the_page(spec))
     return FigureView(
         name=name,
         title=heading["text"],
@@ -76,7 +82,8 @@ def draw(result: "Result", name: str, page: Path, anchor: str) -> FigureView | M
         alt=spec["description"],
         wide=spec.get("usermeta", {}).get("wide", False),
         over_time=spec.get("usermeta", {}).get("over") == "time",
-        spec=script_json(_for_the_page(spec)),
+        spec=compressed(strict_json.dumps(without_data)),
+        data={name: compressed(text) for name, text in data.items()},
         drawn=drawn,
         svg=quote(f"{DIRECTORY}/{stem}.svg"),
         png=quote(f"{DIRECTORY}/{stem}.png"),
@@ -85,7 +92,12 @@ def draw(result: "Result", name: str, page: Path, anchor: str) -> FigureView | M
 
 def script_json(value: object) -> Markup:
     """JSON that is safe in a script element, whatever text it has: no `<` can end the element or open a comment."""
-    return Markup(json.dumps(value, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c"))
+    return Markup(strict_json.dumps(value).replace("<", "\\u003c"))
+
+
+def compressed(text: str) -> str:
+    """A text in the zlib format (RFC 1950) and base64; browsers call the format `deflate`."""
+    return b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def data_url(svg: str) -> str:

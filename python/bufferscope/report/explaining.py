@@ -1,6 +1,6 @@
 """What each point shows in sentences, each linked to the figure on the page that shows it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 MOST_POINTS = 12
 """The most points of a section that are explained; the command `explain` takes all."""
+MOST_OF_MANY = 4
+"""The same on a page of several experiments."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +50,26 @@ class ExplainedView:
     """The seed of the runs that are explained, of several; 0 if each point has one run."""
 
 
-def view(points: "Sequence[Point]", section: str, drawn: Mapping[str, str]) -> ExplainedView:
-    """The explanations of a section's points; `drawn` has the figures in it, name to title."""
+def view(
+    points: "Sequence[Point]",
+    section: str,
+    drawn: Mapping[str, str],
+    most: int = MOST_POINTS,
+    step: Callable[[], None] = lambda: None,
+) -> ExplainedView:
+    """The explanations of the first `most` points of a section; `drawn` has the figures in it, name to title.
+
+    `step` is called before each point.
+    """
+
+    def explained(point: "Point") -> PointView:
+        step()
+        return _point(point, section, drawn)
+
     several = any(len(point.runs) > 1 for point in points)
     return ExplainedView(
-        points=tuple(_point(point, section, drawn) for point in islice(points, MOST_POINTS)),
-        left_out=max(0, len(points) - MOST_POINTS),
+        points=tuple(map(explained, islice(points, most))),
+        left_out=max(0, len(points) - most),
         seed=points[0].first.seed if several else 0,
     )
 

@@ -9,11 +9,10 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from bufferscope.figures.source import Point, engine, points
-from bufferscope.findings import lost_share
 from bufferscope.metrics import MetricError, metric
 from bufferscope.metrics.network import ports
 from bufferscope.report import drawing
-from bufferscope.report.words import quantity
+from bufferscope.report.words import NBSP, quantity
 from bufferscope.scenario import SIDES, Scenario
 
 if TYPE_CHECKING:
@@ -22,6 +21,10 @@ if TYPE_CHECKING:
 TAIL_DROP = frozenset({"pfifo", "bfifo"})
 QUEUE_MANAGER = "codel"
 FIGURE = "rtt"
+EXAMPLE = "ucas-mitigate"
+"""The experiment of README's first picture."""
+MOST_LOST = 0.1
+"""The largest share of lost pings: with more, those that were answered say too little of the delay."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,8 @@ class Pair:
     tail_drop_ms: float
     """The mean round trip with tail drop."""
     managed_ms: float
+    lost: tuple[float, float]
+    """The share of pings that were lost, with tail drop and with the queue manager."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,8 @@ class LeadView:
     tail_drop: str
     """The mean round trip with tail drop."""
     managed: str
+    lost: str
+    """The lost pings in words; empty if none was lost."""
     experiment: str
     """The experiment's title."""
     anchor: str
@@ -54,13 +61,14 @@ class LeadView:
 
 
 def find(results: Sequence["Result"]) -> Pair | None:
-    """The pair with the longest mean round trip under tail drop; None if no result has a pair with answered pings.
+    """The pair of README's example, or of the first result that has one: there, the one that waits longest.
 
-    Means are of answered pings. So pairs that lose many do not count: their means would leave out the worst.
+    None if no result has a pair of which nearly all pings were answered.
     """
-    return max(
-        (pair for result in results for pair in _pairs(result)), key=lambda pair: pair.tail_drop_ms, default=None
-    )
+    for result in sorted(results, key=lambda result: result.experiment != EXAMPLE):
+        if pairs := [pair for pair in _pairs(result) if max(pair.lost) <= MOST_LOST]:
+            return max(pairs, key=lambda pair: pair.tail_drop_ms)
+    return None
 
 
 def view(pair: Pair, anchor: str, page: Path, *, draws: bool) -> LeadView:
@@ -70,10 +78,18 @@ def view(pair: Pair, anchor: str, page: Path, *, draws: bool) -> LeadView:
         name="lead",
         tail_drop=rounded(pair.tail_drop_ms),
         managed=rounded(pair.managed_ms),
+        lost=_lost(pair),
         experiment=pair.result.document["title"],
         anchor=anchor,
         figures=(figure,) if isinstance(figure, drawing.FigureView) else (),
     )
+
+
+def _lost(pair: Pair) -> str:
+    if not any(pair.lost):
+        return ""
+    before, after = (f"{100 * share:.2g}{NBSP}%" for share in pair.lost)
+    return f"Not in the mean: the pings that were lost, {before} with tail drop and {after} with CoDel."
 
 
 def rounded(ms: float) -> str:
@@ -104,12 +120,13 @@ def _pairs(result: "Result") -> Iterator[Pair]:
         for first, second in permutations(group, 2):
             if _is_cured(first.first.scenario, second.first.scenario):
                 before, after = (mean_of(point, "rtt.mean_ms") for point in (first, second))
-                if before is not None and after is not None and not (_loses(first) or _loses(second)):
-                    yield Pair(result, first, second, before, after)
+                if before is not None and after is not None:
+                    yield Pair(result, first, second, before, after, (_lost_share(first), _lost_share(second)))
 
 
-def _loses(point: Point) -> bool:
-    return any(lost_share(run) for run in point.runs)
+def _lost_share(point: Point) -> float:
+    sent, lost = (mean_of(point, name) for name in ("rtt.sent", "rtt.lost"))
+    return lost / sent if sent and lost is not None else 1.0
 
 
 def _but_for_queues(point: Point) -> str:

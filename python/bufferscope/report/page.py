@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,6 +49,8 @@ class ExperimentView:
     description: Markup
     notes: Markup
     overrides: tuple[str, ...]
+    brief: str
+    """What part of the experiment was run; empty if all of it was."""
     warnings: tuple[stored.Warned, ...]
     topology: plotting.TopologyView
     figures: tuple[drawing.FigureView, ...]
@@ -81,7 +84,8 @@ class PageView:
     tiles: tuple[tiles.Tile, ...]
     groups: tuple[verdicts.Group, ...]
     """The expectations of the experiments that have any."""
-    reasons: tuple[reasons.Reason, ...]
+    reasons: Mapping[str, tuple[reasons.Reason, ...]]
+    """Why measurements differ, by the experiments' anchors."""
     experiments: tuple[ExperimentView, ...]
     meanings: tuple[tuple[str, str, str], ...]
     """What the page's metrics mean: name, unit and meaning."""
@@ -92,10 +96,49 @@ class PageView:
         """Whether the page is about one experiment; then its title is the experiment's."""
         return len(self.experiments) == 1
 
+    @cached_property
+    def meaning_places(self) -> Mapping[str, int]:
+        """The place of each meaning among `meanings`."""
+        return {meaning: place for place, (_, _, meaning) in enumerate(self.meanings)}
+
     @property
     def has_intervals(self) -> bool:
         """Whether any verdict's measurement has a confidence interval."""
         return any(verdict.has_interval for group in self.groups for verdict in group.verdicts)
+
+
+RUN, FIGURE, EXPLAINED = 1, 20, 8
+"""How long the metrics of a run, a figure and the explanation of a point take, in relation to each other."""
+UNIT_S = 0.012
+"""How long a unit of that takes on a processor."""
+
+
+def expected_s(runs: int, figures: int, points: Sequence[int]) -> float:
+    """How long a page takes, in seconds: of so many runs and figures, and of experiments with so many points."""
+    most = explaining.MOST_POINTS if len(points) == 1 else explaining.MOST_OF_MANY
+    return UNIT_S * (RUN * runs + FIGURE * figures + EXPLAINED * sum(min(most, each) for each in points))
+
+
+class _Progress:
+    """Reports how much of the page is done."""
+
+    def __init__(self, results: Sequence["Result"], step: Callable[[int, int], None] | None) -> None:
+        self.is_alone = len(results) == 1
+        self.explained = explaining.MOST_POINTS if self.is_alone else explaining.MOST_OF_MANY
+        """The most points of an experiment that are explained."""
+        self._step = step or (lambda _done, _total: None)
+        self._done = 0
+        self._total = sum(
+            RUN * len(result.runs)
+            + FIGURE * len(chosen(result.runs))
+            + EXPLAINED * min(self.explained, len(points(result)))
+            for result in results
+        )
+
+    def advance(self, by: int) -> None:
+        """Report what is done before a part of this size."""
+        self._step(self._done, self._total)
+        self._done += by
 
 
 def page_view(
@@ -104,26 +147,37 @@ def page_view(
     step: Callable[[int, int], None] | None = None,
     elsewhere: Mapping[str, Sequence["Evaluated"]] | None = None,
     opening: Opening | None = None,
+    brief: Mapping[str, str] | None = None,
 ) -> PageView:
     """The content of the page at `page` for these results, in teaching order; writes the figures' pictures beside it.
 
-    `step` is called before each figure and each run with the number that are done and the total number. `elsewhere` has
-    further measurements of the experiments' expectations, which are shown beside those of the results. A page that
-    begins with an `opening` has no other lead.
+    The other arguments are those of `report.build`. A page that begins with an `opening` has no other lead.
     """
-    results = sorted(results, key=lambda result: teaching_position(result.experiment))
+    results = _in_order(results)
     names = anchors(result.experiment for result in results)
-    drawn = _drawn(results, names, page, step or (lambda _done, _total: None))
+    progress = _Progress(results, step)
+    drawn = _drawn(results, names, page, progress)
     evaluated = [[*result.expectations, *(elsewhere or {}).get(result.experiment, ())] for result in results]
-    why = reasons.reason_anchors([each for own in evaluated for each in own])
-    numbers = count(1)
+    numbers, reason_numbers = count(1), count(1)
+    why = [reasons.reason_anchors(own, reason_numbers) for own in evaluated]
     experiments = tuple(
-        _experiment(result, name, page, figures, own, why, numbers)
-        for result, name, figures, own in zip(results, names, drawn, evaluated, strict=True)
+        _experiment(
+            result,
+            name,
+            page,
+            figures,
+            own,
+            texts,
+            numbers,
+            (brief or {}).get(result.experiment, ""),
+            progress,
+        )
+        for result, name, figures, own, texts in zip(results, names, drawn, evaluated, why, strict=True)
     )
     groups = verdicts.by_document([view.verdicts for view in experiments if view.verdicts])
     outcome = reasons.outcome(groups)
-    explained = reasons.reasons(groups, why)
+    texts_of = dict(zip(names, why, strict=True))
+    explained = {each.name: reasons.reasons(each, texts_of[each.name], reason_numbers) for each in groups}
     pair = lead.find(results)
     runs = sum(view.runs.number for view in experiments)
     return PageView(
@@ -138,31 +192,47 @@ def page_view(
         reasons=explained,
         experiments=experiments,
         meanings=metrics_table.meanings(view.metrics for view in experiments),
-        contents=contents(experiments, has_verdicts=bool(groups), has_reasons=bool(explained)),
+        contents=contents(experiments, [_document(result) for result in results], has_verdicts=bool(groups)),
     )
 
 
 def _drawn(
-    results: Sequence["Result"], names: Sequence[str], page: Path, step: Callable[[int, int], None]
+    results: Sequence["Result"], names: Sequence[str], page: Path, progress: "_Progress"
 ) -> list[list[drawing.FigureView | drawing.Missing]]:
     """The figures of each result. A separate process draws their pictures while this computes the runs' metrics."""
     wanted = [chosen(result.runs) for result in results]
-    total = sum(map(len, wanted)) + sum(len(result.runs) for result in results)
-    done = count()
     drawn: list[list[drawing.FigureView | drawing.Missing]] = []
     for result, anchor, figures in zip(results, names, wanted, strict=True):
         drawn.append([])
+        for _ in of_each(result.runs):  # first, because figures use them, too
+            progress.advance(RUN)
         for name in figures:
-            step(next(done), total)
+            progress.advance(FIGURE)
             drawn[-1].append(drawing.draw(result, name, page, anchor))
-        for _ in of_each(result.runs):
-            step(next(done), total)
     return drawn
 
 
+def _in_order(results: Sequence["Result"]) -> list["Result"]:
+    """In teaching order, but for the experiments of a document, which are together with the first of them."""
+    ordered = sorted(results, key=lambda result: teaching_position(result.experiment))
+    documents = [_document(result) for result in ordered]
+    place = {
+        id(result): documents.index(name) if name else at
+        for at, (result, name) in enumerate(zip(ordered, documents, strict=True))
+    }
+    return sorted(ordered, key=lambda result: place[id(result)])
+
+
+def _document(result: "Result") -> str:
+    return result.document["document"] or ""
+
+
 def _title(experiments: Sequence[ExperimentView]) -> str:
+    """What was run; with `--set`, also what was changed."""
     if len(experiments) == 1:
-        return experiments[0].title
+        (alone,) = experiments
+        changed = " and ".join(alone.overrides)
+        return f"{alone.title}, with {changed}" if changed else alone.title
     return "Bufferbloat: what the documents say, and what was measured"
 
 
@@ -182,6 +252,8 @@ def _experiment(
     evaluated: Sequence["Evaluated"],
     why: Mapping[str, str],
     numbers: Iterator[int],
+    brief: str,
+    progress: "_Progress",
 ) -> ExperimentView:
     document = result.document
     grouped = points(result)
@@ -197,17 +269,28 @@ def _experiment(
         description=markdown(document["description"] or ""),
         notes=markdown(document["notes"] or ""),
         overrides=tuple(result.overrides),
+        brief=brief,
         warnings=stored.warnings(result.runs),
         topology=plotting.view(topology.network(grouped)),
         figures=figures,
         missing=_missing(document, drawn),
-        explained=explaining.view(grouped, anchor, {each.name: each.title for each in figures}),
+        explained=explaining.view(
+            grouped,
+            anchor,
+            {each.name: each.title for each in figures},
+            progress.explained,
+            lambda: progress.advance(EXPLAINED),
+        ),
         verdicts=(
             verdicts.group(anchor, title, document["document"] or "", evaluated, why, numbers) if evaluated else None
         ),
         parameters=tuple(parameters.tables(grouped)),
         metrics=metrics_table.table(grouped),
-        runs=stored.run_list(((labels[run.id], run) for run in result.runs), page),
+        runs=stored.run_list(
+            ((labels[run.id], run) for run in result.runs),
+            page,
+            stored.MOST_RUNS if progress.is_alone else stored.MOST_OF_MANY,
+        ),
         points=_labels(grouped),
         commands=tuple(stored.command(r) for variant in result.variants for r in variant.by_engine.values()),
         provenance=tuple(stored.provenance(runs[0]) for runs in by_engine.values()),

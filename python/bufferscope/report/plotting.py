@@ -24,6 +24,8 @@ LANE_STEP = 6
 MARGIN = 12
 WIDEST = 860
 """The largest width for which a page has room."""
+MOST_LINES = 4
+"""The most lines of a part of a label, such as the values of a sweep; a label has twice as many at most."""
 LANES = 6
 """The number of colours for traffic."""
 LONGEST_NAME = 14
@@ -267,9 +269,15 @@ def _node_width(name: str) -> float:
 
 
 def _wrapped(lines: Sequence[str], width: float) -> tuple[str, ...]:
-    """Lines broken at blanks to fit a width in pixels."""
+    """Lines broken at blanks to fit a width in pixels; a label that would be higher than a network ends early."""
     most = max(10, int(width / CHARACTER))
-    return tuple(part for line in lines for part in textwrap.wrap(line, most, break_long_words=False)) or ("",)
+    found = [part for line in lines for part in _shortened(textwrap.wrap(line, most, break_long_words=False))]
+    return tuple(_shortened(found, 2 * MOST_LINES)) or ("",)
+
+
+def _shortened(lines: Sequence[str], most: int = MOST_LINES) -> list[str]:
+    """The first lines; the last of them ends in an ellipsis if there are more."""
+    return [*lines] if len(lines) <= most else [*lines[: most - 1], f"{lines[most - 1].rstrip(' ,;')} …"]
 
 
 def _lane(plan: _Plan, lane: Lane, aside: XY, number: int) -> Line:

@@ -1,7 +1,7 @@
 """Draws a page's pictures: SVGs, PNGs, and the script that draws charts in a browser.
 
-This file is also the program of the process that `printing` starts, so it uses nothing else of this package. It reads
-orders from standard input, one per line, and writes one line per answer to standard output.
+This file is also the program of the process that `printing` starts, so of this package it uses only what needs no
+tables. It reads orders from standard input, one per line, and writes one line per answer to standard output.
 """
 
 import json
@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 import vl_convert
+
+from bufferscope.figures.lettering import settled
 
 
 class Order(TypedDict):
@@ -24,8 +26,9 @@ class Order(TypedDict):
 
 
 CHART_LIBRARY = Order(spec=None, svg="", png="")
-PNG_SCALE = 2
-"""PNG pixels per SVG pixel: the picture is sharp on high-density screens."""
+PNG_PPI = 144
+"""Pixels per inch of a PNG: two for each pixel of the SVG, so that the picture is sharp on high-density screens. The
+file says so, and programs show it in the SVG's size."""
 
 
 def carry_out(order: Order) -> str:
@@ -34,9 +37,9 @@ def carry_out(order: Order) -> str:
         return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     vega = vl_convert.vegalite_to_vega(order["spec"])
     svg = vl_convert.vega_to_svg(vega)
-    Path(order["svg"]).write_text(svg, encoding="utf-8")
-    Path(order["png"]).write_bytes(vl_convert.svg_to_png(svg, scale=PNG_SCALE))
-    return vl_convert.vega_to_svg({key: value for key, value in vega.items() if key != "title"})
+    Path(order["svg"]).write_text(settled(svg), encoding="utf-8")
+    Path(order["png"]).write_bytes(vl_convert.svg_to_png(svg, ppi=PNG_PPI))
+    return settled(vl_convert.vega_to_svg({key: value for key, value in vega.items() if key != "title"}))
 
 
 def _serve() -> None:

@@ -1,6 +1,6 @@
-"""Why measurements differ from the documents: each reason once, with the expectations that it explains."""
+"""Why an experiment's measurements differ from its document: each reason with the expectations that it explains."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,6 @@ class Subject:
     """An expectation that a reason explains."""
 
     anchor: str
-    experiment: str
-    """The experiment's name; empty if the page has only one experiment with expectations."""
     measure: str
     shown_by: str
 
@@ -53,41 +51,36 @@ def outcome(groups: Sequence[Group]) -> Outcome:
     return Outcome(len(applying), reproduced, len(applying) - reproduced, len(rows) - len(applying))
 
 
-def reason_anchors(evaluated: Sequence["Evaluated"]) -> dict[str, str]:
-    """The anchor of each reason, in the order of the expectations."""
+def reason_anchors(evaluated: Sequence["Evaluated"], numbers: Iterator[int]) -> dict[str, str]:
+    """The anchor of each reason, in the order of an experiment's expectations; `numbers` numbers the page's reasons."""
     texts = dict.fromkeys(each.reason for each in evaluated if each.reason)
-    return {text: f"why-{number}" for number, text in enumerate(texts, start=1)}
+    return {text: f"why-{next(numbers)}" for text in texts}
 
 
-def reasons(groups: Sequence[Group], texts: Mapping[str, str]) -> tuple[Reason, ...]:
-    """All expectations that were not reproduced, by reason and verdict: differences first, inapplicable ones last.
+def reasons(group: Group, texts: Mapping[str, str], numbers: Iterator[int]) -> tuple[Reason, ...]:
+    """A group's expectations that were not reproduced, by reason and verdict: the mildest difference first.
 
     `texts` is what `reason_anchors` returned. Differences without a reason are listed too, with an empty text.
     """
-    found: dict[tuple[str, str], list[tuple[Group, VerdictView]]] = {}
-    for group in groups:
-        for verdict in group.verdicts:
-            if verdict.kind != kind(Verdict.REPRODUCED):
-                found.setdefault((verdict.kind, verdict.why), []).append((group, verdict))
+    found: dict[tuple[str, str], list[VerdictView]] = {}
+    for verdict in group.verdicts:
+        if verdict.kind != kind(Verdict.REPRODUCED):
+            found.setdefault((verdict.kind, verdict.why), []).append(verdict)
     order = [kind(verdict) for verdict in SYMBOLS]
     by_anchor = {anchor: text for text, anchor in texts.items()}
     used: set[str] = set()
     ordered = sorted(found.items(), key=lambda item: order.index(item[0][0]))
     return tuple(
         Reason(
-            anchor=_once(why or f"why-{verdict_kind}", used),
+            anchor=_once(why or f"why-{next(numbers)}", used),
             text=by_anchor.get(why, ""),
-            verdict=about[0][1].verdict,
-            symbol=about[0][1].symbol,
+            verdict=about[0].verdict,
+            symbol=about[0].symbol,
             kind=verdict_kind,
-            subjects=tuple(_subject(group, verdict, len(groups) > 1) for group, verdict in about),
+            subjects=tuple(Subject(each.anchor, each.measure, each.shown_by) for each in about),
         )
         for (verdict_kind, why), about in ordered
     )
-
-
-def _subject(group: Group, verdict: VerdictView, names_experiment: bool) -> Subject:
-    return Subject(verdict.anchor, group.name if names_experiment else "", verdict.measure, verdict.shown_by)
 
 
 def _once(anchor: str, used: set[str]) -> str:

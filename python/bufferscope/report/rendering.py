@@ -8,7 +8,8 @@ from markupsafe import Markup
 
 from bufferscope.figures import style
 from bufferscope.report import printing
-from bufferscope.report.drawing import script_json
+from bufferscope.report.datasets import once
+from bufferscope.report.drawing import compressed, script_json
 from bufferscope.report.plotting import LANES
 from bufferscope.report.verdicts import GAUGE
 
@@ -30,6 +31,7 @@ def render(page: object, template: str, package: str = PACKAGE) -> str:
             charts=_chart_library(),
             themes=script_json({"light": _theme(style.LIGHT), "dark": _theme(style.DARK)}),
             gauge_width=GAUGE,
+            is_new=once(),
         )
     )
 
@@ -67,9 +69,9 @@ def _lanes() -> Markup:
 
 
 @cache
-def _chart_library() -> Markup:
-    """The library for charts in a browser, escaped so that no `</script` in it ends the script element."""
-    return Markup(printing.chart_library().replace("</script", "<\\/script"))
+def _chart_library() -> str:
+    """The library for charts in a browser, compressed."""
+    return compressed(printing.chart_library())
 
 
 def _theme(theme: style.Theme) -> dict[str, object]:

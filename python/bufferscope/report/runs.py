@@ -23,6 +23,8 @@ UNLESS_SAID = "sim"
 """The engine that a command uses if it names none."""
 MOST_RUNS = 1000
 """The most runs that a page lists at one place: a population may have many more."""
+MOST_OF_MANY = 12
+"""The same for each experiment of a page of several."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +72,10 @@ def _whom(warned: int, runs: int) -> str:
     return f"{number(warned)} of {plural(runs, 'run')}"
 
 
-def run_list(runs: Iterable[tuple[str, "Run"]], page: Path) -> RunList:
-    """Runs with the labels of their points; `page` is the page that links to them."""
+def run_list(runs: Iterable[tuple[str, "Run"]], page: Path, most: int = MOST_RUNS) -> RunList:
+    """Runs with the labels of their points, the first `most` of them; `page` is the page that links to them."""
     rest = iter(runs)
-    listed = tuple(_view(label, run, page) for label, run in islice(rest, MOST_RUNS))
+    listed = tuple(_view(label, run, page) for label, run in islice(rest, most))
     return RunList(listed, sum(1 for _ in rest))
 
 

@@ -101,6 +101,16 @@ class Group:
     rows: tuple[Row, ...]
 
     @property
+    def applying(self) -> list[Row]:
+        """The statements of which an engine's measurement can be compared."""
+        return [row for row in self.rows if row not in self.inapplicable]
+
+    @property
+    def inapplicable(self) -> list[Row]:
+        """The statements that do not apply to these runs on any engine."""
+        return [row for row in self.rows if {each.kind for each in row.verdicts} == {kind(Verdict.NOT_APPLICABLE)}]
+
+    @property
     def verdicts(self) -> list[VerdictView]:
         """Every engine's verdicts."""
         return [verdict for row in self.rows for verdict in row.verdicts]

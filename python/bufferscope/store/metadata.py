@@ -265,8 +265,11 @@ _QUEUEING_BY_KIND: Mapping[str, Check] = {
 }
 
 
+_QUEUEING = table({"kind": matching("|".join(_QUEUEING_BY_KIND), f"one of {', '.join(_QUEUEING_BY_KIND)}")})
+
+
 def _check_queueing(value: object, where: str) -> None:
-    table({"kind": matching("|".join(_QUEUEING_BY_KIND), f"one of {', '.join(_QUEUEING_BY_KIND)}")})(value, where)
+    _QUEUEING(value, where)
     _QUEUEING_BY_KIND[cast(FifoQueueing | Mac80211Queueing, value)["kind"]](value, where)
 
 

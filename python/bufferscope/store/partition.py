@@ -26,7 +26,7 @@ from bufferscope.errors import StoreError
 from bufferscope.store import FORMAT, PARTIAL, RUNS, tables
 from bufferscope.store.metadata import FILE, Metadata, TableFile, checked
 from bufferscope.store.reading import DAMAGED, check_directory, has_file, read_json
-from bufferscope.store.shape import Check, Mismatch, items, matching
+from bufferscope.store.shape import Check, Mismatch, items, matching, remembering
 from bufferscope.store.shape import table as table_of
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ class Partition:
             _SHAPE(found, "")
             if len(found["own"]) != len(found["names"]) or len(set(found["names"])) < len(found["names"]):
                 raise Mismatch("names", found["names"], f"{len(found['own'])} different names, one for each run")
-            metadata = [checked(merged(found["common"], own)) for own in found["own"]]
+            with remembering():  # `metadata` holds all of it
+                metadata = [checked(merged(found["common"], own)) for own in found["own"]]
         except Mismatch as mismatch:
             raise StoreError(f"{path / RUNS}: {mismatch}: {DAMAGED}") from None
         except RecursionError:

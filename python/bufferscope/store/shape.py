@@ -4,12 +4,14 @@ Each check also tells its JSON Schema, so a format is written down once. The sch
 what it accepts may still be refused, because of nesting, characters, or values that do not fit each other.
 """
 
-import math
 import re
 import reprlib
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
 Schema = Mapping[str, object]
 """A JSON Schema, draft 2020-12."""
@@ -37,6 +39,8 @@ DEEPEST = 40
 """The most levels of nesting that are allowed; a run's metadata has 8."""
 LARGEST = 2**63 - 1
 """The largest integer of the records."""
+LIMIT = 2.0**64
+"""Numbers are smaller than this."""
 
 
 class Mismatch(ValueError):
@@ -55,22 +59,83 @@ class Missing(Mismatch):
         ValueError.__init__(self, f"{where}: missing")
 
 
-def _plain(value: object, where: str, depth: int = 0) -> None:
+_passed: ContextVar[set[tuple[int, int]] | None] = ContextVar("passed", default=None)
+"""The tables and lists that have passed a check, by their identity and that of the check."""
+
+
+@contextmanager
+def remembering() -> Iterator[None]:
+    """Within the block, no check is made twice of the same table or list, which several values may have in common.
+
+    Whatever is checked within the block must not be changed, and must not be freed before its end.
+    """
+    token = _passed.set(set())
+    try:
+        yield
+    finally:
+        _passed.reset(token)
+
+
+def _once(check: Callable[[object, str], None], value: object, where: str) -> None:
+    """Check a table or a list, unless it has passed before within `remembering`."""
+    passed = _passed.get()
+    mark = id(check), id(value)
+    if passed is None:
+        check(value, where)
+    elif mark not in passed:
+        check(value, where)
+        passed.add(mark)
+
+
+def _plain(value: object, where: str) -> None:
     """Any JSON value without deep nesting, with finite numbers and with texts that can be displayed and stored."""
+    if not _is_plain(value):
+        _find_mismatch(value, where)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is plain; level by level, without the places of its parts, which only an error needs."""
+    passed = _passed.get()
+    level: list[Any] = [value]
+    texts: set[str] = set()
+    for _ in range(DEEPEST + 1):
+        inner: list[Any] = []
+        for each in level:
+            kind = type(each)
+            if kind is str:
+                texts.add(each)
+            elif kind is dict or kind is list:
+                if passed is not None:
+                    if (mark := (0, id(each))) in passed:
+                        continue
+                    passed.add(mark)
+                if kind is dict:
+                    texts.update(each)
+                inner += each.values() if kind is dict else each
+            elif kind in (int, float) and not -LIMIT < each < LIMIT:
+                return False
+        if not inner:
+            return all(map(str.isprintable, texts)) or not any(map(_unsafe, texts))
+        level = inner
+    return False
+
+
+def _find_mismatch(value: object, where: str, depth: int = 0) -> None:
+    """Raise `Mismatch` for the first part of a value that is not plain."""
     if depth > DEEPEST:
         raise Mismatch(where, "...", f"at most {DEEPEST} levels of nesting")
     if isinstance(value, str):
         _check_characters(value, where)
     elif isinstance(value, int | float):
-        if not math.isfinite(value) or abs(value) >= 2**64:
+        if not -LIMIT < value < LIMIT:  # NaN is not, either
             raise Mismatch(where, value, "a number of at most 64 bits")
     elif isinstance(value, dict):
         for key, inner in value.items():
             _check_characters(key, f"a key of {where}" if where else "a key")
-            _plain(inner, _below(where, key), depth + 1)
+            _find_mismatch(inner, _below(where, key), depth + 1)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            _plain(inner, f"{where}[{index}]", depth + 1)
+            _find_mismatch(inner, f"{where}[{index}]", depth + 1)
 
 
 plain = Check(_plain, {})
@@ -137,8 +202,11 @@ def items(check: Check, least: int = 0, most: int | None = None) -> Check:
         for index, inner in enumerate(value):
             check_item(inner, f"{where}[{index}]")
 
+    def check_once(value: object, where: str) -> None:
+        _once(check_list, value, where)
+
     bounds = {"minItems": least} | ({} if most is None else {"maxItems": most})
-    return Check(check_list, {"type": "array", "items": check.schema, **bounds})
+    return Check(check_once, {"type": "array", "items": check.schema, **bounds})
 
 
 def mapping(check: Check, key: Check = text) -> Check:
@@ -150,8 +218,11 @@ def mapping(check: Check, key: Check = text) -> Check:
             check_key(name, f"a key of {where}")
             check_value(inner, _below(where, name))
 
+    def check_once(value: object, where: str) -> None:
+        _once(check_mapping, value, where)
+
     names = {} if key is text else {"propertyNames": key.schema}
-    return Check(check_mapping, {"type": "object", "additionalProperties": check.schema, **names})
+    return Check(check_once, {"type": "object", "additionalProperties": check.schema, **names})
 
 
 def table(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
@@ -169,8 +240,11 @@ def table(required: Mapping[str, Check], optional: Mapping[str, Check] | None = 
             if key in found:
                 check(found[key], _below(where, key))
 
+    def check_once(value: object, where: str) -> None:
+        _once(check_table, value, where)
+
     properties = {key: check.schema for key, check in {**required, **(optional or {})}.items()}
-    return Check(check_table, {"type": "object", "properties": properties, "required": list(required)})
+    return Check(check_once, {"type": "object", "properties": properties, "required": list(required)})
 
 
 def _table(value: object, where: str) -> dict[str, object]:
@@ -185,8 +259,12 @@ def _below(where: str, key: str) -> str:
 
 def _check_characters(found: str, where: str) -> None:
     """Refuse control characters, which a terminal would act on, and lone surrogates, which no encoding can store."""
+    if character := _unsafe(found):
+        raise Mismatch(where, found, f"a text without the character U+{ord(character):04X}")
+
+
+def _unsafe(found: str) -> str:
+    """The first character of a text that is refused; empty if there is none."""
     if found.isprintable():
-        return
-    for character in found:
-        if unicodedata.category(character) in ("Cc", "Cs") and character not in "\n\r\t":
-            raise Mismatch(where, found, f"a text without the character U+{ord(character):04X}")
+        return ""
+    return next((each for each in found if unicodedata.category(each) in ("Cc", "Cs") and each not in "\n\r\t"), "")

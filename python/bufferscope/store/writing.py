@@ -45,6 +45,20 @@ def prepare(directory: Path) -> None:
 
 
 @contextmanager
+def prepared(directory: Path) -> Iterator[None]:
+    """`prepare` a directory for the block. If the block fails, the directories that were made and are empty go."""
+    new = [each for each in (directory, *directory.parents) if not each.exists()]
+    prepare(directory)
+    try:
+        yield
+    except BaseException:
+        for each in new:
+            with suppress(OSError):
+                each.rmdir()
+        raise
+
+
+@contextmanager
 def staged(directory: Path) -> Iterator[Path]:
     """A new directory to write a run to. If the block succeeds, it becomes `directory`; otherwise it is removed.
 

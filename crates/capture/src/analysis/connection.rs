@@ -7,12 +7,15 @@ use bufferscope_records::{
 use super::flow::{Flow, FlowSummary};
 use super::one_way::Pairs;
 use super::skew;
+use super::stamps::Stamped;
 use super::standpoint::Standpoint;
 use super::stream::{Acknowledgement, Sent, Stream};
 use crate::{Endpoint, Flags, Segment};
 
 /// Places whose view of one connection is followed.
 const MOST_VIEWS: usize = 4;
+/// Round trips before the first data: those of the handshake, at each place.
+const MOST_EARLY: usize = 2 * MOST_VIEWS;
 
 /// What one place shows of a connection, or two places that show a direction each.
 #[derive(Debug)]
@@ -28,6 +31,16 @@ struct View {
     seen: [bool; 2],
 }
 
+/// A round trip at the view of this number: that of the half which ends at the receiver of `direction`.
+#[derive(Clone, Copy, Debug)]
+struct RoundTrip {
+    view: usize,
+    direction: usize,
+    t_ns: i64,
+    method: Method,
+    rtt_ns: u64,
+}
+
 /// A connection between two ends.
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -36,6 +49,8 @@ pub(super) struct Connection {
     /// Which view the rows of each direction come from.
     nearest: [usize; 2],
     flows: [Option<Flow>; 2],
+    /// Round trips that were seen before a direction had data and so became a flow.
+    early: Vec<RoundTrip>,
     last_ns: i64,
     was_reset: bool,
     /// The initial sequence numbers of the first SYN of each direction.
@@ -62,6 +77,7 @@ impl Connection {
             views: Vec::with_capacity(1),
             nearest: [0; 2],
             flows: [None, None],
+            early: Vec::new(),
             last_ns: 0,
             was_reset: false,
             opened_with: [None; 2],
@@ -124,7 +140,10 @@ impl Connection {
         let samples = [(Method::Acknowledgement, acknowledged), (Method::Timestamp, echoed)];
         for (method, rtt_ns) in samples {
             if let Some(rtt_ns) = rtt_ns {
-                self.round_trip(index, back, segment.t_ns, method, rtt_ns, context);
+                self.round_trip(
+                    RoundTrip { view: index, direction: back, t_ns: segment.t_ns, method, rtt_ns },
+                    context,
+                );
             }
         }
         for direction in [0, 1] {
@@ -172,6 +191,12 @@ impl Connection {
         let ends = [self.ends[direction], self.ends[1 - direction]];
         self.flows[direction] = Some(Flow::new(*context.next_flow, name, ends, segment.t_ns, context.interval_ns));
         *context.next_flow = context.next_flow.saturating_add(1);
+        for seen in std::mem::take(&mut self.early) {
+            self.record_round_trip(direction, seen, context);
+            if self.flows[1 - direction].is_none() {
+                self.early.push(seen);
+            }
+        }
     }
 
     /// The samples that were due before this time. Without acknowledgements nothing is known that could be sampled.
@@ -181,7 +206,7 @@ impl Connection {
             let stream = &self.views[self.nearest[direction]].streams[direction];
             for due in flow.due(t_ns, context.interval_ns).into_iter().flatten() {
                 if stream.una.is_some() {
-                    context.recorder.flow(flow.row(due, stream));
+                    context.recorder.flow(flow.row(due, stream, false));
                     *context.sampled += 1;
                 }
             }
@@ -189,24 +214,26 @@ impl Connection {
     }
 
     /// A round-trip time to the receiver of one direction is one to the sender of the other.
-    fn round_trip<S: Sink>(
-        &mut self,
-        index: usize,
-        direction: usize,
-        t_ns: i64,
-        method: Method,
-        rtt_ns: u64,
-        context: &mut Context<'_, S>,
-    ) {
-        for (direction, half) in [(direction, Half::Receiver), (1 - direction, Half::Sender)] {
-            let Some(flow) = &mut self.flows[direction] else { continue };
-            if self.nearest[direction] != index {
-                continue;
-            }
-            flow.round_trip(half, rtt_ns);
-            let t_ns = u64::try_from(t_ns).unwrap_or(0);
-            context.recorder.round_trip(RoundTripRow { t_ns, flow: flow.name, half, method, rtt_ns });
+    fn round_trip<S: Sink>(&mut self, seen: RoundTrip, context: &mut Context<'_, S>) {
+        if self.flows.iter().any(Option::is_none) && self.early.len() < MOST_EARLY {
+            self.early.push(seen);
         }
+        for direction in [0, 1] {
+            self.record_round_trip(direction, seen, context);
+        }
+    }
+
+    /// The round trip as one of the flow of a direction, if there is one yet.
+    fn record_round_trip<S: Sink>(&mut self, direction: usize, seen: RoundTrip, context: &mut Context<'_, S>) {
+        let Some(flow) = &mut self.flows[direction] else { return };
+        if self.nearest[direction] != seen.view {
+            return;
+        }
+        let half = if seen.direction == direction { Half::Receiver } else { Half::Sender };
+        flow.halves.add(half, seen.method, seen.rtt_ns);
+        let t_ns = u64::try_from(seen.t_ns).unwrap_or(0);
+        let row = RoundTripRow { t_ns, flow: flow.name, half, method: seen.method, rtt_ns: seen.rtt_ns };
+        context.recorder.round_trip(row);
     }
 
     /// Records the retransmissions of which no more will be known.
@@ -247,7 +274,7 @@ impl Connection {
             let Some(flow) = &self.flows[direction] else { continue };
             let stream = &self.views[self.nearest[direction]].streams[direction];
             if stream.una.is_some() {
-                context.recorder.flow(flow.row(last_ns, stream));
+                context.recorder.flow(flow.row(last_ns, stream, true));
             }
         }
         [0, 1].into_iter().filter_map(move |direction| self.summary(direction))
@@ -256,6 +283,9 @@ impl Connection {
     /// By how much the second place's clock is faster than the first's; `None`: not known.
     fn find_skew(&self) -> Option<f64> {
         let pairs = self.pairs.as_ref()?;
+        if self.views[0].from.has_the_clock_of(&self.views[1].from) {
+            return None;
+        }
         let mut ways = [Vec::new(), Vec::new()];
         for direction in [0, 1] {
             // What passes the first place first goes towards the second.
@@ -314,6 +344,7 @@ impl Connection {
             reordered: counts.reordered,
             duplicates: counts.duplicates,
             keep_alives: counts.keep_alives,
+            window_probes: counts.window_probes,
             unseen_bytes: counts.unseen_bytes,
             jumbos: counts.jumbos,
             zero_windows: counts.zero_windows,
@@ -332,10 +363,15 @@ impl View {
     /// The segment in its own direction. Returns whether it brought bytes that no segment had before.
     fn stamped(&mut self, segment: &Segment, direction: usize) -> bool {
         let stream = &mut self.streams[direction];
+        let syn = segment.flags.has(Flags::SYN);
         let sent = stream.sent(segment);
         if let Some((value, _)) = segment.options.timestamps {
-            let answered = segment.payload_bytes > 0 || segment.flags.has(Flags::SYN);
-            stream.stamps.sent(value, segment.t_ns, answered);
+            let stamped = Stamped {
+                answered: segment.payload_bytes > 0 || syn,
+                after_gap: stream.after_gap && !syn,
+                again: matches!(sent, Some(Sent::Again(_) | Sent::WindowProbe)),
+            };
+            stream.stamps.sent(value, segment.t_ns, stamped);
         }
         sent == Some(Sent::New)
     }

@@ -1,8 +1,9 @@
 //! A flow: a direction of a connection that carries data. Its samples, and what is told of it in the end.
 
-use bufferscope_records::{FlowRow, Half, Name};
+use bufferscope_records::{FlowRow, Name};
 use serde::Serialize;
 
+use super::halves::Halves;
 use super::stream::Stream;
 use crate::Endpoint;
 
@@ -15,11 +16,7 @@ pub(super) struct Flow {
     pub(super) to: Endpoint,
     pub(super) first_ns: i64,
     next_sample_ns: i64,
-    /// The last round-trip time of the half to the receiver, and of the half to the sender.
-    halves_ns: [Option<u64>; 2],
-    srtt_ns: Option<u64>,
-    min_rtt_ns: Option<u64>,
-    pub(super) round_trips: u64,
+    pub(super) halves: Halves,
     pub(super) kinds: Kinds,
 }
 
@@ -88,6 +85,8 @@ pub struct FlowSummary {
     pub duplicates: u64,
     /// Keep-alives.
     pub keep_alives: u64,
+    /// Probes of a window of zero.
+    pub window_probes: u64,
     /// Bytes that were acknowledged and never seen: the capture lost them.
     pub unseen_bytes: u64,
     /// Segments of more than a packet, made by offload.
@@ -119,25 +118,9 @@ impl Flow {
             to,
             first_ns: t_ns,
             next_sample_ns: (t_ns / interval_ns + 1) * interval_ns,
-            halves_ns: [None; 2],
-            srtt_ns: None,
-            min_rtt_ns: None,
-            round_trips: 0,
+            halves: Halves::default(),
             kinds: Kinds::default(),
         }
-    }
-
-    /// A round-trip time of one half. That of the whole path is the sum; RFC 6298 says how it is smoothed.
-    pub(super) fn round_trip(&mut self, half: Half, rtt_ns: u64) {
-        self.round_trips += 1;
-        self.halves_ns[half as usize] = Some(rtt_ns);
-        let path_ns = match (half, self.halves_ns) {
-            (Half::Receiver, [_, sender]) => rtt_ns.saturating_add(sender.unwrap_or(0)),
-            (Half::Sender, [Some(receiver), _]) => rtt_ns.saturating_add(receiver),
-            (Half::Sender, [None, _]) => return,
-        };
-        self.srtt_ns = Some(self.srtt_ns.map_or(path_ns, |smoothed| smoothed - smoothed / 8 + path_ns / 8));
-        self.min_rtt_ns = Some(self.min_rtt_ns.map_or(path_ns, |least| least.min(path_ns)));
     }
 
     /// The times before `t_ns` at which samples are due. If several are, the state was the same at all of them, and the
@@ -152,16 +135,18 @@ impl Flow {
         [Some(first), (last > first).then_some(last)]
     }
 
-    /// A sample.
-    pub(super) fn row(&self, t_ns: i64, stream: &Stream) -> FlowRow {
+    /// A sample. `at_end`: the last one, for which the few round trips that there are must do.
+    pub(super) fn row(&self, t_ns: i64, stream: &Stream, at_end: bool) -> FlowRow {
+        let path = self.halves.path(at_end);
+        let sees_all = path.is_none_or(|path| path.at_sender);
         FlowRow {
             t_ns: u64::try_from(t_ns).unwrap_or(0),
             flow: self.name,
-            cwnd_bytes: stream.cwnd_bytes(),
+            cwnd_bytes: stream.cwnd_bytes().filter(|_| sees_all),
             ssthresh_bytes: None,
             inflight_bytes: stream.flight_bytes(),
-            srtt_ns: self.srtt_ns,
-            min_rtt_ns: self.min_rtt_ns,
+            srtt_ns: path.map(|path| path.smoothed_ns),
+            min_rtt_ns: path.map(|path| path.least_ns),
             rwnd_bytes: stream.window_bytes,
             pacing_bps: None,
             delivery_rate_bps: None,

@@ -6,6 +6,7 @@
 
 mod connection;
 mod flow;
+mod halves;
 mod one_way;
 mod ranges;
 mod rounds;

@@ -62,6 +62,11 @@ impl Standpoint {
         Some(index)
     }
 
+    /// Whether both are of one file, so that their times are of one clock.
+    pub(super) fn has_the_clock_of(&self, other: &Self) -> bool {
+        self.file == other.file
+    }
+
     /// Where a direction is seen.
     pub(super) fn place_of(&self, direction: usize) -> u16 {
         match self.back {

@@ -15,6 +15,8 @@ const JUMP_BYTES: i64 = 1 << 30;
 const TIMEOUT_NS: i64 = 190_000_000;
 /// Without other evidence, a segment that comes this late after its successor was reordered, and not sent again.
 const REORDERED_NS: i64 = 3_000_000;
+/// A sender that shows no acknowledgements and repeats one byte after so long only asks whether the other end is there.
+const SILENCE_NS: i64 = 1_000_000_000;
 /// Retransmissions of one stream that may still turn out to be spurious.
 const MOST_OPEN: usize = 1024;
 
@@ -29,6 +31,8 @@ pub(super) enum Sent {
     Duplicate,
     /// One byte, or none, before those that are awaited (RFC 9293, section 3.8.4).
     KeepAlive,
+    /// What is sent although the receiver's window is zero, to learn when it opens (RFC 9293, section 3.8.6.1).
+    WindowProbe,
     /// Bytes that were sent before.
     Again(RetransmissionKind),
 }
@@ -74,6 +78,12 @@ pub(super) struct Stream {
     /// The end of the stream, with the FIN.
     fin: Option<i64>,
     syn: Option<u32>,
+    /// When the SYN left, until it is acknowledged; `None` if it was sent again.
+    syn_ns: Option<i64>,
+    /// Whether segments before the last one may have been missed.
+    pub(super) after_gap: bool,
+    /// The bytes that the last probes of a window of zero had.
+    probed: Option<(i64, i64)>,
     ranges: Ranges,
     highest_sacked: i64,
     duplicate_acks: u32,
@@ -99,6 +109,7 @@ pub(super) struct Counts {
     pub(super) reordered: u64,
     pub(super) duplicates: u64,
     pub(super) keep_alives: u64,
+    pub(super) window_probes: u64,
     pub(super) unseen_bytes: u64,
     pub(super) jumbos: u64,
     pub(super) zero_windows: u64,
@@ -123,16 +134,21 @@ impl Stream {
         if segment.flags.has(Flags::RST) {
             return None;
         }
+        let was_synchronized = self.synchronized;
         let start = self.place(segment.seq);
+        self.after_gap = !was_synchronized || start > self.next;
         let fin = segment.flags.has(Flags::FIN);
         let end = start + i64::from(segment.payload_bytes) + i64::from(fin);
-        if segment.payload_bytes <= 1 && !fin && start + 1 == self.next && self.una.is_some_and(|una| una >= self.next)
-        {
-            self.counts.keep_alives += 1;
-            return Some(Sent::KeepAlive);
+        let is_closed = self.window_bytes == Some(0);
+        if self.is_keep_alive(segment, start) {
+            *(if is_closed { &mut self.counts.window_probes } else { &mut self.counts.keep_alives }) += 1;
+            return Some(if is_closed { Sent::WindowProbe } else { Sent::KeepAlive });
         }
         if end == start {
             return None;
+        }
+        if is_closed && !fin && self.probes(segment, start, end) {
+            return Some(Sent::WindowProbe);
         }
         if fin {
             self.fin = Some(end);
@@ -140,6 +156,33 @@ impl Stream {
         let sent = self.data(segment, start, end);
         self.active_ns = segment.t_ns;
         Some(sent)
+    }
+
+    /// One byte, or none, before those that are awaited. Without acknowledgements, silence must tell it from a
+    /// retransmission.
+    fn is_keep_alive(&self, segment: &Segment, start: i64) -> bool {
+        let is_short = segment.payload_bytes <= 1 && !segment.flags.has(Flags::FIN) && start + 1 == self.next;
+        is_short && self.una.map_or(segment.t_ns - self.active_ns >= SILENCE_NS, |una| una >= self.next)
+    }
+
+    /// Takes a probe of a window of zero: the first byte that the window has no room for, or what was sent before the
+    /// window closed and the receiver then had to drop. What selective acknowledgements show to be lost is repaired, and no
+    /// probe.
+    fn probes(&mut self, segment: &Segment, start: i64, end: i64) -> bool {
+        let is_new = start == self.next && segment.payload_bytes == 1;
+        let is_old = end <= self.next && self.highest_sacked <= start;
+        if self.una != Some(start) || !(is_new || is_old) {
+            return false;
+        }
+        if is_new {
+            self.fresh(segment, start, end);
+        } else {
+            self.seen_again(segment, start, end, 2);
+        }
+        self.counts.window_probes += 1;
+        let known = self.probed.filter(|probed| probed.0 == start);
+        self.probed = Some((start, known.map_or(end, |probed| probed.1.max(end))));
+        true
     }
 
     fn syn(&mut self, segment: &Segment) -> Option<Sent> {
@@ -152,8 +195,10 @@ impl Stream {
             self.first = Some(self.next);
             self.synchronized = true;
             self.active_ns = segment.t_ns;
+            self.syn_ns = Some(segment.t_ns);
             return None;
         }
+        self.syn_ns = None;
         self.counts.retransmissions += 1;
         self.again(segment, self.next - 1, self.next, RetransmissionKind::Syn);
         Some(Sent::Again(RetransmissionKind::Syn))
@@ -170,13 +215,17 @@ impl Stream {
             // What is between was sent before the capture began.
             self.next = start;
         }
+        if !self.synchronized {
+            // Acknowledgements of what was sent before the capture began are no goodput of its time.
+            self.first = self.first.max(Some(start));
+        }
         self.synchronized = true;
         if (start - self.next).abs() > JUMP_BYTES {
             self.counts.jumps += 1;
             self.ranges.clear();
             self.repair = None;
             self.next = start;
-            self.first = Some(start - self.delivered_bytes() as i64);
+            self.first = Some(start - (self.delivered_bytes() + self.counts.unseen_bytes) as i64);
             self.una = self.una.map(|_| start);
         }
         start
@@ -187,7 +236,15 @@ impl Stream {
             self.mss_bytes = segment.payload_bytes;
         }
         self.counts.jumbos += u64::from(segment.payload_bytes > self.mss_bytes);
-        let sent = if start < self.next { self.old(segment, start, end.min(self.next)) } else { Sent::New };
+        let sent = if start >= self.next {
+            Sent::New
+        } else if self.probed.is_some_and(|probed| probed.0 <= start && end.min(self.next) <= probed.1) {
+            // The window opened, and what the probes had is sent for good.
+            self.seen_again(segment, start, end.min(self.next), 2);
+            if end > self.next { Sent::New } else { Sent::WindowProbe }
+        } else {
+            self.old(segment, start, end.min(self.next))
+        };
         if end > self.next {
             self.fresh(segment, start.max(self.next), end);
         }
@@ -316,7 +373,9 @@ impl Stream {
         let before = self.una;
         let advances = before.is_none_or(|una| ack > una);
         let blocks = self.blocks(segment, ack);
-        if !advances && before == Some(ack) && segment.payload_bytes == 0 && self.next > ack {
+        // The answers to probes of a window of zero are no duplicates (RFC 5681, section 2).
+        let repeats = before == Some(ack) && segment.payload_bytes == 0 && segment.window > 0;
+        if repeats && self.next > ack {
             self.duplicate_acks += u64::from(blocks.0 > 0 || !self.sack_permitted) as u32;
         }
         let repeated = self.duplicate_acks > 0 && !self.sack_permitted;
@@ -334,21 +393,27 @@ impl Stream {
             self.rounds.acknowledged(ack, self.next, flight);
         }
         let newest = if covered.repaired || repeated { None } else { covered.newest_ns };
-        let since = newest.max(selected.newest_ns)?;
+        let opened = self.opened(segment, ack, before);
+        let since = newest.max(selected.newest_ns).or(opened)?;
         u64::try_from(segment.t_ns - since).ok()
+    }
+
+    /// When the SYN left that this acknowledges, and nothing else.
+    fn opened(&mut self, segment: &Segment, ack: i64, before: Option<i64>) -> Option<i64> {
+        let is_answer = before.is_none() && self.first == Some(ack) && segment.payload_bytes == 0;
+        self.syn_ns.take().filter(|_| is_answer)
     }
 
     fn advance(&mut self, segment: &Segment, ack: i64, before: Option<i64>) -> Covered {
         if ack > self.next {
             // The capture missed what is acknowledged here.
-            if before.is_some() {
-                self.counts.unseen_bytes += (ack - self.next) as u64;
-            }
+            self.counts.unseen_bytes += (ack - self.next) as u64;
             self.next = ack;
         }
         self.una = Some(ack);
         self.duplicate_acks = 0;
         self.repair = self.repair.filter(|repair| ack < repair.until);
+        self.probed = self.probed.filter(|probed| ack < probed.1);
         let covered = self.ranges.acknowledge(ack);
         self.counts.unseen_bytes += covered.unseen_bytes;
         if covered.repaired
@@ -408,10 +473,10 @@ impl Stream {
         ahead.saturating_sub(self.ranges.sacked_bytes())
     }
 
-    /// Payload acknowledged since the first segment.
+    /// Payload acknowledged since the first segment, without what the capture never saw.
     pub(super) fn delivered_bytes(&self) -> u64 {
         let (Some(first), Some(una)) = (self.first, self.una) else { return 0 };
-        u64::try_from(self.payload_end(una) - first).unwrap_or(0)
+        u64::try_from(self.payload_end(una) - first).unwrap_or(0).saturating_sub(self.counts.unseen_bytes)
     }
 
     /// The same without the FIN's sequence number.

@@ -55,6 +55,7 @@ fn ipv4(cursor: &mut Cursor<'_>, layers: &mut Layers) -> Result<Next, Undecoded>
         ip_id: Some(u16_at(header, 4)),
         ip_bytes,
         transport: Transport::Other,
+        digest: 0,
     };
     transport::transport(header[9], packet, fragment & 0x2000 != 0, cursor, layers)
 }
@@ -77,6 +78,7 @@ fn ipv6(cursor: &mut Cursor<'_>, layers: &mut Layers) -> Result<Next, Undecoded>
         ip_id: None,
         ip_bytes,
         transport: Transport::Other,
+        digest: 0,
     };
     let mut is_first_fragment = false;
     let mut protocol = header[6];

@@ -1,8 +1,9 @@
 //! What an IP packet carries.
 
 use super::cursor::{Cursor, u16_at, u32_at};
-use super::tunnel::{self, GTP_U_PORT, VXLAN_PORT};
-use super::{Decoded, Layers, Next, Undecoded};
+use super::guess::{Guess, guess};
+use super::quic::{self, Quic};
+use super::{Decoded, Layers, Next, Undecoded, digest, tunnel};
 use crate::{Flags, Options};
 
 /// The header of a transport.
@@ -18,6 +19,10 @@ pub enum Transport {
         to: u16,
         /// Its payload.
         payload_bytes: u32,
+        /// What it seems to carry, if that is something that is not looked into.
+        guess: Option<Guess>,
+        /// The header of QUIC that it begins with, if it has one. That of data looks like many other things.
+        quic: Option<Quic>,
     },
     /// An echo request or its reply, of ICMP or ICMPv6.
     Echo(Echo),
@@ -58,7 +63,10 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 const IPV6: u8 = 41;
 const GRE: u8 = 47;
+const ENCRYPTED: u8 = 50;
+const AUTHENTICATED: u8 = 51;
 const ICMPV6: u8 = 58;
+const ETHERNET: u8 = 97;
 const MPLS: u8 = 137;
 
 #[inline]
@@ -69,6 +77,7 @@ pub(super) fn transport(
     cursor: &mut Cursor<'_>,
     layers: &mut Layers,
 ) -> Result<Next, Undecoded> {
+    let start = *cursor;
     let transport = match protocol {
         TCP => Transport::Tcp(tcp(cursor, is_fragment)?),
         UDP => return udp(packet, cursor, layers),
@@ -83,9 +92,35 @@ pub(super) fn transport(
             return Ok(Next::Mpls);
         }
         GRE => return Ok(Next::Gre),
+        ETHERNET => {
+            layers.add(Layers::ETHERNET_IN_IP);
+            cursor.take::<2>()?;
+            return Ok(Next::Ethernet);
+        }
+        // In IPv4; IPv6 has it among its extension headers.
+        AUTHENTICATED => {
+            let header = cursor.take::<8>()?;
+            cursor.pass(usize::from(header[1]) * 4);
+            return transport_behind(header[0], packet, is_fragment, cursor, layers);
+        }
+        ENCRYPTED => return Err(Undecoded::Encrypted),
         _ => return Err(Undecoded::Transport),
     };
-    Ok(Next::Done(Decoded { transport, ..packet }))
+    Ok(Next::Done(Decoded { transport, digest: digest::of(&packet, protocol, start.rest()), ..packet }))
+}
+
+/// The transport behind an authentication header, which has no second one behind it.
+fn transport_behind(
+    protocol: u8,
+    packet: Decoded,
+    is_fragment: bool,
+    cursor: &mut Cursor<'_>,
+    layers: &mut Layers,
+) -> Result<Next, Undecoded> {
+    if protocol == AUTHENTICATED {
+        return Err(Undecoded::Nested);
+    }
+    transport(protocol, packet, is_fragment, cursor, layers)
 }
 
 #[inline]
@@ -156,14 +191,10 @@ fn option_of(kind: u8, value: &[u8], found: &mut Options) {
 }
 
 fn udp(packet: Decoded, cursor: &mut Cursor<'_>, layers: &mut Layers) -> Result<Next, Undecoded> {
+    let start = *cursor;
     let header = cursor.take::<8>()?;
     let (from, to) = (u16_at(header, 0), u16_at(header, 2));
-    let inside = match to {
-        VXLAN_PORT => Some((Layers::VXLAN, tunnel::vxlan as fn(&mut Cursor<'_>) -> Option<Next>)),
-        GTP_U_PORT => Some((Layers::GTP_U, tunnel::gtp_u as _)),
-        _ => None,
-    };
-    if let Some((layer, open)) = inside {
+    if let Some((layer, open)) = tunnel::of_ports(from, to) {
         let mut ahead = *cursor;
         if let Some(next) = open(&mut ahead) {
             *cursor = ahead;
@@ -172,7 +203,9 @@ fn udp(packet: Decoded, cursor: &mut Cursor<'_>, layers: &mut Layers) -> Result<
         }
     }
     let payload_bytes = cursor.wire_bytes();
-    Ok(Next::Done(Decoded { transport: Transport::Udp { from, to, payload_bytes }, ..packet }))
+    let guess = guess([from, to], cursor.rest(), payload_bytes);
+    let transport = Transport::Udp { from, to, payload_bytes, guess, quic: quic::header(cursor.rest()) };
+    Ok(Next::Done(Decoded { transport, digest: digest::of(&packet, UDP, start.rest()), ..packet }))
 }
 
 fn icmp(cursor: &mut Cursor<'_>, [request, reply]: [u8; 2]) -> Result<Transport, Undecoded> {

@@ -5,6 +5,7 @@
 //! the error that ends them says where it is.
 
 mod error;
+mod inflate;
 mod options;
 mod order;
 mod pcap;
@@ -13,9 +14,8 @@ mod window;
 
 use std::io::{Cursor, Read};
 
-use flate2::read::MultiGzDecoder;
-
 pub use error::FileError;
+use inflate::Inflated;
 use order::Order;
 use window::Window;
 
@@ -37,6 +37,8 @@ pub struct Interface {
     /// Packets that the interface received and that were dropped because the capture was too slow, as the file's
     /// statistics say. `None`: it has none.
     pub lost: Option<u64>,
+    /// Which section of a pcapng file it is of, from 1; 0 in pcap.
+    pub section: u32,
 }
 
 /// One captured packet.
@@ -93,8 +95,7 @@ impl Reader {
         let (head, stream) = begin(stream)?;
         let is_compressed = head.starts_with(&[0x1f, 0x8b]);
         let whole = Cursor::new(head).chain(stream);
-        let stream: Box<dyn Read + Send> =
-            if is_compressed { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
+        let stream: Box<dyn Read + Send> = if is_compressed { Box::new(Inflated::new(whole)) } else { Box::new(whole) };
         let mut window = Window::new(stream);
         let mut interfaces = Vec::new();
         filled(&mut window, 4)?;

@@ -30,6 +30,8 @@ pub(super) struct Pcapng {
     order: Order,
     /// Where this section's interfaces begin among those of the file.
     first_interface: usize,
+    /// How many sections began.
+    sections: u32,
     clocks: Vec<Clock>,
 }
 
@@ -87,6 +89,7 @@ impl Pcapng {
             return Err(FileError::Malformed { at: window.passed() + 12, what });
         }
         self.first_interface = interfaces.len();
+        self.sections = self.sections.saturating_add(1);
         self.clocks.clear();
         let block_bytes = checked_length(window, self.order)?;
         skip(window, block_bytes)
@@ -121,6 +124,7 @@ impl Pcapng {
             name,
             snap_bytes: self.order.u32(block, 12),
             lost: None,
+            section: self.sections,
         });
         Ok(())
     }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use crate::decode::{Decoded, Layers, Transport, Undecoded};
+use crate::decode::{Decoded, Guess, Layers, Transport, Undecoded};
 use crate::file::Packet;
 
 /// The largest IP packet of Ethernet without jumbo frames.
@@ -22,6 +22,14 @@ pub struct Counts {
     pub cut: u64,
     /// Packets whose file does not say when they were captured.
     pub without_time: u64,
+    /// Packets with a time before that of the first one.
+    pub before_first: u64,
+    /// Packets that were captured before, at the same place.
+    pub copies: u64,
+    /// Segments that repeat an earlier one entirely, in flows where most do, without a sign of what they are.
+    pub doubtful_copies: u64,
+    /// Further packets of frames that have several.
+    pub more_in_frames: u64,
     /// Packets that the user's choice leaves out.
     pub not_chosen: u64,
     /// TCP segments.
@@ -42,6 +50,9 @@ pub struct Counts {
     pub echoes: u64,
     /// Other packets that were decoded, such as error messages of ICMP.
     pub others: u64,
+    /// UDP datagrams that seem to carry something that is not looked into, by its kind.
+    #[serde(serialize_with = "by_guess")]
+    pub guesses: [u64; Guess::WORDS.len()],
     /// Packets in tags and tunnels, by their kind.
     #[serde(serialize_with = "by_layer")]
     pub layers: [u64; Layers::WORDS.len()],
@@ -76,8 +87,11 @@ impl Counts {
                     self.largest_ip_bytes = self.largest_ip_bytes.max(decoded.ip_bytes);
                 }
             }
-            Transport::Udp { payload_bytes, .. } => {
+            Transport::Udp { payload_bytes, guess, .. } => {
                 self.udp += 1;
+                if let Some(guess) = guess {
+                    self.guesses[guess as usize] += 1;
+                }
                 self.udp_bytes += u64::from(payload_bytes);
             }
             Transport::Echo(_) => self.echoes += 1,
@@ -88,6 +102,10 @@ impl Counts {
     pub(super) fn undecoded(&mut self, reason: Undecoded) {
         self.undecoded[reason as usize] += 1;
     }
+}
+
+fn by_guess<S: Serializer>(counts: &[u64], serializer: S) -> Result<S::Ok, S::Error> {
+    by_word(Guess::WORDS, counts, serializer)
 }
 
 fn by_layer<S: Serializer>(counts: &[u64], serializer: S) -> Result<S::Ok, S::Error> {

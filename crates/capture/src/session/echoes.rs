@@ -11,6 +11,9 @@ use crate::decode::{Decoded, Echo};
 /// The most pings that are followed.
 const MOST_PINGS: usize = 256;
 
+/// The most pairs of a ping and a place that sees it.
+const MOST_SIGHTINGS: usize = 1024;
+
 /// The most requests of a ping that wait for their replies. The one before counts as lost.
 const MOST_WAITING: usize = 4096;
 
@@ -57,6 +60,8 @@ struct Waiting {
     number: u64,
     sent_ns: u64,
     rtt_ns: Option<u64>,
+    /// Whether its reply was seen at another place only, so far.
+    is_beside: bool,
 }
 
 #[derive(Debug)]
@@ -89,15 +94,35 @@ impl Echoes {
         let (place, file) = seen_at;
         let (from, to) = if echo.is_reply { (packet.to, packet.from) } else { (packet.from, packet.to) };
         let key = Key { from, to, id: echo.id, place };
-        match self.indices.get(&key) {
-            Some(&index) if echo.is_reply => self.pings[index].replied(echo.seq, t_ns),
-            Some(&index) => {
+        match self.indices.get(&key).copied() {
+            Some(index) if echo.is_reply => self.pings[index].replied(echo.seq, t_ns, place),
+            Some(index) if self.pings[index].notes.place != place => {}
+            Some(index) => {
                 self.pings[index].requested(echo.seq, t_ns);
                 self.pings[index].emit(index, t_ns, follower);
             }
             None if echo.is_reply => self.answered_beside(key, echo, t_ns, file),
+            None if self.is_requested_beside(key, echo.seq, t_ns, file) => {}
             None if self.pings.len() >= MOST_PINGS => self.left_out += 1,
             None => self.begin(key, file, echo, t_ns, follower),
+        }
+    }
+
+    /// Whether a request was just seen at another place of the same file, which it passed before: the ping is followed
+    /// there, nearest to who sends it.
+    fn is_requested_beside(&mut self, key: Key, seq: u16, t_ns: u64, file: u16) -> bool {
+        let is_sent = |(other, index): &(&Key, &usize)| {
+            let ping = &self.pings[**index];
+            other.is_beside(key) && ping.file == file && ping.notes.place == other.place && ping.has_sent(seq, t_ns)
+        };
+        let Some(index) = self.indices.iter().find(is_sent).map(|(_, index)| *index) else { return false };
+        self.remember(key, index);
+        true
+    }
+
+    fn remember(&mut self, key: Key, index: usize) {
+        if self.indices.len() < MOST_SIGHTINGS {
+            self.indices.insert(key, index);
         }
     }
 
@@ -110,8 +135,8 @@ impl Echoes {
         };
         let latest = self.indices.iter().filter(is_asked).map(|(_, index)| *index).max();
         if let Some(index) = latest {
-            self.indices.insert(key, index);
-            self.pings[index].replied(echo.seq, t_ns);
+            self.remember(key, index);
+            self.pings[index].replied(echo.seq, t_ns, key.place);
         }
     }
 
@@ -145,17 +170,27 @@ impl Ping {
         };
         self.last = Some((seq, number));
         self.notes.requests += 1;
-        self.waiting.push_back(Waiting { seq, number, sent_ns: t_ns, rtt_ns: None });
+        self.waiting.push_back(Waiting { seq, number, sent_ns: t_ns, rtt_ns: None, is_beside: false });
     }
 
-    fn replied(&mut self, seq: u16, t_ns: u64) {
+    /// Whether a request with this number was seen a moment ago.
+    fn has_sent(&self, seq: u16, t_ns: u64) -> bool {
+        let latest = self.waiting.iter().rev().find(|waiting| waiting.seq == seq);
+        latest.is_some_and(|latest| t_ns.saturating_sub(latest.sent_ns) <= PATIENCE_NS)
+    }
+
+    /// A reply, seen at a place. It counts where the requests are seen, and elsewhere only if it is not seen there.
+    fn replied(&mut self, seq: u16, t_ns: u64, place: u16) {
+        let is_here = place == self.notes.place;
         // The latest request with this number: an earlier one would be a whole round of numbers ago.
         let request = self.waiting.iter_mut().rev().find(|waiting| waiting.seq == seq);
-        let Some(request) = request.filter(|request| request.rtt_ns.is_none()) else { return };
+        let is_open = |request: &&mut Waiting| request.rtt_ns.is_none() || (is_here && request.is_beside);
+        let Some(request) = request.filter(is_open) else { return };
         let Some(rtt_ns) = t_ns.checked_sub(request.sent_ns) else { return };
+        self.notes.answered += u64::from(request.rtt_ns.is_none());
         request.rtt_ns = Some(rtt_ns);
+        request.is_beside = !is_here;
         self.longest_ns = self.longest_ns.max(rtt_ns);
-        self.notes.answered += 1;
     }
 
     /// Tells the requests whose fate is known, in the order in which they were sent.

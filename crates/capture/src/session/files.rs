@@ -1,13 +1,14 @@
 //! Several files, read together.
 
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 
 use super::SessionError;
-use crate::file::{Format, Interface, Packet, Reader};
+use super::directions::{Directions, complement};
+use crate::file::{FileError, Format, Interface, Packet, Reader};
 
 /// A file, or a stream, to read.
 pub struct Source {
@@ -42,21 +43,30 @@ struct File {
 /// All files, each with its current packet.
 pub(super) struct Files {
     files: Vec<File>,
+    /// Two files of one direction each.
+    put_together: Option<[usize; 2]>,
     read_bytes: Arc<AtomicU64>,
 }
 
 impl Files {
     pub(super) fn open(sources: Vec<Source>) -> Result<Self, SessionError> {
         let read_bytes = Arc::new(AtomicU64::new(0));
+        let are_several = sources.len() > 1;
+        let mut beginnings = Vec::new();
         let open = |Source { name, stream }: Source| {
-            let counted = Counted { stream, bytes: Arc::clone(&read_bytes) };
-            match Reader::open(counted) {
+            let mut counted = Counted { stream, bytes: Arc::clone(&read_bytes) };
+            let failed = |source| SessionError::File { file: name.clone(), source: FileError::Read { at: 0, source } };
+            let start = if are_several { start(&mut counted).map_err(failed)? } else { Vec::new() };
+            if are_several {
+                beginnings.push(Directions::of(&start));
+            }
+            match Reader::open(Cursor::new(start).chain(counted)) {
                 Ok(reader) => Ok(File::new(name, reader)),
                 Err(source) => Err(SessionError::File { file: name, source }),
             }
         };
         let files = sources.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
-        let mut files = Self { files, read_bytes };
+        let mut files = Self { files, put_together: complement(&beginnings), read_bytes };
         for file in 0..files.files.len() {
             files.advance(file);
         }
@@ -91,6 +101,20 @@ impl Files {
 
     pub(super) fn name(&self, file: usize) -> &str {
         &self.files[file].notes.name
+    }
+
+    /// Two files that show one direction each.
+    pub(super) fn put_together(&self) -> Option<[usize; 2]> {
+        self.put_together
+    }
+
+    /// A number that files share whose times are of one clock.
+    #[inline]
+    pub(super) fn clock(&self, file: usize) -> u16 {
+        match self.put_together {
+            Some([first, second]) if second == file => first as u16,
+            _ => file as u16,
+        }
     }
 
     pub(super) fn is_over(&self, file: usize) -> bool {
@@ -131,6 +155,14 @@ impl File {
             }
         }
     }
+}
+
+/// The start of a file, by which two files of one direction each are recognised.
+fn start(stream: &mut impl Read) -> io::Result<Vec<u8>> {
+    const START_BYTES: u64 = 256 * 1024;
+    let mut start = Vec::new();
+    stream.take(START_BYTES).read_to_end(&mut start)?;
+    Ok(start)
 }
 
 /// Counts what is read of the files, before it is decompressed.

@@ -1,20 +1,25 @@
 //! Reads captures together: the packets of all files in the order of their times, counted, and what they show passed on.
 
 mod choice;
+mod copies;
 mod counts;
+mod directions;
 mod echoes;
 mod files;
 mod places;
+mod quic;
+mod spin;
 
 use std::ops::ControlFlow;
 
 use serde::Serialize;
 
-use crate::decode::{Decoded, Tcp, Transport, decode};
+use crate::decode::{Decoded, Tcp, Transport, Undecoded, decode_each};
 use crate::file::{FileError, Packet};
 use crate::{Endpoint, Segment};
 
 pub use choice::Choice;
+use copies::Copies;
 pub use counts::Counts;
 pub use echoes::EchoNotes;
 use echoes::Echoes;
@@ -22,6 +27,9 @@ use files::Files;
 pub use files::{FileNotes, Source};
 pub use places::Place;
 use places::Places;
+use quic::Connections;
+pub use quic::QuicNotes;
+pub use spin::SpinNotes;
 
 /// The most files that are read together.
 pub const MOST_FILES: usize = 512;
@@ -74,6 +82,12 @@ pub struct Session {
     pub counts: Counts,
     /// The pings, in the order of their numbers.
     pub pings: Vec<EchoNotes>,
+    /// The numbers of two files of one direction each, which are put together as if they had one clock.
+    pub put_together: Option<[usize; 2]>,
+    /// Connections of QUIC, those with the most data first.
+    pub quic: Vec<QuicNotes>,
+    /// Datagrams of QUIC connections beyond the most that are followed.
+    pub quic_left_out: u64,
     /// Pings beyond the most that are followed.
     pub pings_left_out: u64,
     /// The time of the first packet, nanoseconds since 1970; `None`: there was none with a time.
@@ -99,6 +113,8 @@ pub fn read(
         places: Places::default(),
         counts: Counts::default(),
         echoes: Echoes::default(),
+        copies: Copies::default(),
+        quic: Connections::default(),
         first_ns: None,
         last_ns: i64::MIN,
     };
@@ -121,6 +137,8 @@ struct Reading<'a, F> {
     places: Places,
     counts: Counts,
     echoes: Echoes,
+    copies: Copies,
+    quic: Connections,
     first_ns: Option<i64>,
     last_ns: i64,
 }
@@ -136,17 +154,30 @@ impl<F: Follower> Reading<'_, F> {
         };
         let first_ns = *self.first_ns.get_or_insert(t_ns);
         self.last_ns = self.last_ns.max(t_ns);
+        self.counts.before_first += u64::from(t_ns < first_ns);
         let place = self.places.of(file, &packet, t_ns, files)?;
         let link_type = self.places.link_type(place);
-        match decode(link_type, packet.data, packet.wire_bytes) {
-            Ok(decoded) => self.decoded(&decoded, &packet, t_ns, place, first_ns),
-            Err(reason) => self.counts.undecoded(reason),
-        }
+        let mut found = 0;
+        decode_each(link_type, packet.data, packet.wire_bytes, &mut |decoded| {
+            found += 1;
+            let at = Captured { t_ns, place, file: self.places.file(place, files), first_ns };
+            self.found(decoded, &packet, at);
+        });
+        self.counts.more_in_frames += u64::saturating_sub(found, 1);
         Ok(())
     }
 
     #[inline]
-    fn decoded(&mut self, decoded: &Decoded, packet: &Packet<'_>, t_ns: i64, place: u16, first_ns: i64) {
+    fn found(&mut self, decoded: Result<Decoded, Undecoded>, packet: &Packet<'_>, at: Captured) {
+        match decoded {
+            Ok(decoded) if self.copies.has(&decoded, at.place, at.t_ns) => self.counts.copies += 1,
+            Ok(decoded) => self.decoded(&decoded, packet, at),
+            Err(reason) => self.counts.undecoded(reason),
+        }
+    }
+
+    #[inline]
+    fn decoded(&mut self, decoded: &Decoded, packet: &Packet<'_>, at: Captured) {
         if !self.choice.is_everything() && !self.choice.takes(decoded) {
             self.counts.not_chosen += 1;
             return;
@@ -155,13 +186,15 @@ impl<F: Follower> Reading<'_, F> {
         match decoded.transport {
             Transport::Tcp(tcp) if tcp.is_fragment => self.counts.fragmented_segments += 1,
             Transport::Tcp(tcp) => {
-                let file = self.places.file(place);
-                self.follower.segment(&segment(decoded, &tcp, t_ns, place, file), first_ns);
+                self.follower.segment(&segment(decoded, &tcp, at), at.first_ns);
             }
             Transport::Echo(echo) => {
-                let t_ns = u64::try_from(t_ns.saturating_sub(first_ns)).unwrap_or(0);
-                let from = (place, self.places.file(place));
-                self.echoes.seen(decoded, echo, t_ns, from, self.follower);
+                let t_ns = u64::try_from(at.t_ns.saturating_sub(at.first_ns)).unwrap_or(0);
+                self.echoes.seen(decoded, echo, t_ns, (at.place, at.file), self.follower);
+            }
+            Transport::Udp { quic: Some(_), .. } => {
+                let t_ns = u64::try_from(at.t_ns.saturating_sub(at.first_ns)).unwrap_or(0);
+                self.quic.seen(decoded, t_ns, at.place);
             }
             Transport::Udp { .. } | Transport::Other => {}
         }
@@ -172,7 +205,12 @@ impl<F: Follower> Reading<'_, F> {
         let end_ns = first_ns.map_or(0, |first| u64::try_from(self.last_ns.saturating_sub(first)).unwrap_or(0));
         let (pings, pings_left_out) = self.echoes.finish(end_ns, self.follower);
         let places = self.places.finish(&files);
+        self.counts.doubtful_copies = self.copies.doubtful();
+        let (quic, quic_left_out) = self.quic.finish();
         Session {
+            put_together: files.put_together(),
+            quic,
+            quic_left_out,
             files: files.finish(),
             places,
             counts: std::mem::take(&mut self.counts),
@@ -184,12 +222,22 @@ impl<F: Follower> Reading<'_, F> {
     }
 }
 
+/// When and where a packet was captured.
+#[derive(Clone, Copy, Debug)]
+struct Captured {
+    t_ns: i64,
+    place: u16,
+    file: u16,
+    /// The time of the first packet of all.
+    first_ns: i64,
+}
+
 #[inline]
-fn segment(decoded: &Decoded, tcp: &Tcp, t_ns: i64, place: u16, file: u16) -> Segment {
+fn segment(decoded: &Decoded, tcp: &Tcp, at: Captured) -> Segment {
     Segment {
-        t_ns,
-        place,
-        file,
+        t_ns: at.t_ns,
+        place: at.place,
+        file: at.file,
         from: Endpoint { address: decoded.from, port: tcp.from_port },
         to: Endpoint { address: decoded.to, port: tcp.to_port },
         seq: tcp.seq,

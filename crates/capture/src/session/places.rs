@@ -1,14 +1,20 @@
 //! Where packets were captured.
 //!
 //! Each interface of each file is a place. Files that continue each other, as `tcpdump -C` writes them, are one place: an
-//! interface of the same name and link type, whose first packet comes after the last one of a file that is over.
+//! interface of the same name and link type, whose first packet comes after the last one of a file that is over. So are
+//! the sections of a pcapng file. Where a stream has the packets of several interfaces, each of these is a place.
+
+use std::collections::HashMap;
 
 use serde::Serialize;
 
 use super::SessionError;
 use super::files::Files;
-use crate::decode::link_name;
+use crate::decode::{Origin, link_name, origin};
 use crate::file::Packet;
+
+/// The most interfaces of one stream. The packets of further ones are those of the stream.
+const MOST_ORIGINS: usize = 64;
 
 /// A place where packets were captured.
 #[derive(Clone, Debug, Serialize)]
@@ -33,8 +39,11 @@ pub struct Place {
     pub last_ns: i64,
     /// Packets with an earlier time than one before them.
     pub backwards: u64,
+    /// The interfaces of files that are this place. An interface whose stream has the packets of several is of all.
     #[serde(skip)]
     parts: Vec<(usize, usize)>,
+    #[serde(skip)]
+    origin: Option<Origin>,
 }
 
 #[derive(Debug, Default)]
@@ -42,6 +51,9 @@ pub(super) struct Places {
     places: Vec<Place>,
     /// By file and interface.
     indices: Vec<Vec<Option<u16>>>,
+    /// Of streams with the packets of several interfaces.
+    origins: HashMap<(usize, usize, Origin), u16>,
+    last_origin: Option<((usize, usize, Origin), u16)>,
 }
 
 impl Places {
@@ -54,10 +66,9 @@ impl Places {
         t_ns: i64,
         files: &Files,
     ) -> Result<u16, SessionError> {
-        let known = self.indices.get(file).and_then(|those| those.get(packet.interface)).copied().flatten();
-        let index = match known {
-            Some(index) => index,
-            None => self.find(file, packet.interface, t_ns, files)?,
+        let index = match origin(files.interface(file, packet.interface).link_type, packet.data) {
+            None => self.of_interface(file, packet.interface, t_ns, files)?,
+            Some(origin) => self.of_origin((file, packet.interface, origin), t_ns, files)?,
         };
         let place = &mut self.places[usize::from(index)];
         place.packets += 1;
@@ -67,35 +78,11 @@ impl Places {
     }
 
     #[inline]
-    pub(super) fn link_type(&self, place: u16) -> u16 {
-        self.places[usize::from(place)].link_type
-    }
-
-    /// The number of the file of a place, of several the first.
-    #[inline]
-    pub(super) fn file(&self, place: u16) -> u16 {
-        self.places[usize::from(place)].parts[0].0 as u16
-    }
-
-    /// The places, with what the files' statistics say at their ends.
-    pub(super) fn finish(mut self, files: &Files) -> Vec<Place> {
-        for place in &mut self.places {
-            let known = place.parts.iter().filter_map(|&(file, interface)| files.interface(file, interface).lost);
-            place.lost = known.fold(None, |sum, more| Some(sum.unwrap_or(0_u64).saturating_add(more)));
+    fn of_interface(&mut self, file: usize, interface: usize, t_ns: i64, files: &Files) -> Result<u16, SessionError> {
+        if let Some(index) = self.indices.get(file).and_then(|those| those.get(interface)).copied().flatten() {
+            return Ok(index);
         }
-        self.places
-    }
-
-    #[cold]
-    fn find(&mut self, file: usize, interface: usize, t_ns: i64, files: &Files) -> Result<u16, SessionError> {
-        let continued = self.places.iter().position(|place| continues(place, file, interface, t_ns, files));
-        let index = continued.unwrap_or(self.places.len());
-        let number = u16::try_from(index)
-            .map_err(|_| SessionError::TooMany { what: "interfaces", allowed: usize::from(u16::MAX) + 1 })?;
-        if continued.is_none() {
-            self.places.push(begun(file, interface, t_ns, files));
-        }
-        self.places[index].parts.push((file, interface));
+        let number = self.find(file, interface, None, t_ns, files)?;
         if self.indices.len() <= file {
             self.indices.resize(file + 1, Vec::new());
         }
@@ -105,13 +92,80 @@ impl Places {
         self.indices[file][interface] = Some(number);
         Ok(number)
     }
+
+    fn of_origin(&mut self, key: (usize, usize, Origin), t_ns: i64, files: &Files) -> Result<u16, SessionError> {
+        if let Some((last, index)) = self.last_origin
+            && last == key
+        {
+            return Ok(index);
+        }
+        let (file, interface, origin) = key;
+        let index = match self.origins.get(&key) {
+            Some(index) => *index,
+            None if self.origins.len() >= MOST_ORIGINS => return self.of_interface(file, interface, t_ns, files),
+            None => {
+                let index = self.find(file, interface, Some(origin), t_ns, files)?;
+                self.origins.insert(key, index);
+                index
+            }
+        };
+        self.last_origin = Some((key, index));
+        Ok(index)
+    }
+
+    #[inline]
+    pub(super) fn link_type(&self, place: u16) -> u16 {
+        self.places[usize::from(place)].link_type
+    }
+
+    /// The number of the file of a place, of several the first, and of files that show a direction each likewise.
+    #[inline]
+    pub(super) fn file(&self, place: u16, files: &Files) -> u16 {
+        files.clock(self.places[usize::from(place)].parts[0].0)
+    }
+
+    /// The places, with what the files' statistics say at their ends.
+    pub(super) fn finish(mut self, files: &Files) -> Vec<Place> {
+        let mut counted = std::collections::HashSet::new();
+        for place in &mut self.places {
+            let parts = place.parts.iter().filter(|part| counted.insert(**part));
+            let known = parts.filter_map(|&(file, interface)| files.interface(file, interface).lost);
+            place.lost = known.fold(None, |sum, more| Some(sum.unwrap_or(0_u64).saturating_add(more)));
+        }
+        self.places
+    }
+
+    #[cold]
+    fn find(
+        &mut self,
+        file: usize,
+        interface: usize,
+        origin: Option<Origin>,
+        t_ns: i64,
+        files: &Files,
+    ) -> Result<u16, SessionError> {
+        let is_continued = |place: &Place| place.origin == origin && continues(place, file, interface, t_ns, files);
+        let continued = self.places.iter().position(is_continued);
+        let index = continued.unwrap_or(self.places.len());
+        let number = u16::try_from(index)
+            .map_err(|_| SessionError::TooMany { what: "interfaces", allowed: usize::from(u16::MAX) + 1 })?;
+        if continued.is_none() {
+            self.places.push(begun(file, interface, origin, t_ns, files));
+        }
+        self.places[index].parts.push((file, interface));
+        Ok(number)
+    }
 }
 
-fn begun(file: usize, interface: usize, t_ns: i64, files: &Files) -> Place {
+fn begun(file: usize, interface: usize, origin: Option<Origin>, t_ns: i64, files: &Files) -> Place {
     let known = files.interface(file, interface);
+    let name = match (&known.name, origin) {
+        (Some(name), Some(origin)) => Some(format!("{} ({name})", origin.name())),
+        (name, origin) => origin.map(Origin::name).or_else(|| name.clone()),
+    };
     Place {
         file: files.name(file).to_owned(),
-        interface: known.name.clone(),
+        interface: name,
         link_type: known.link_type,
         link_name: link_name(known.link_type),
         snap_bytes: known.snap_bytes,
@@ -121,15 +175,20 @@ fn begun(file: usize, interface: usize, t_ns: i64, files: &Files) -> Place {
         last_ns: t_ns,
         backwards: 0,
         parts: Vec::new(),
+        origin,
     }
 }
 
-/// Whether an interface of a file goes on where a place ended.
+/// Whether an interface of a file goes on where a place ended: in a later section of the file, or in a later file.
 fn continues(place: &Place, file: usize, interface: usize, t_ns: i64, files: &Files) -> bool {
     let here = files.interface(file, interface);
-    let is_over = |&(before, _): &(usize, usize)| before != file && files.is_over(before);
+    let is_over = |&(before, part): &(usize, usize)| match before == file {
+        true => files.interface(file, part).section < here.section,
+        false => files.is_over(before),
+    };
+    let (first, part) = place.parts[0];
     place.link_type == here.link_type
-        && place.interface == here.name
+        && files.interface(first, part).name == here.name
         && place.last_ns <= t_ns
         && place.parts.iter().all(is_over)
 }

@@ -5,14 +5,15 @@ Internet" (2011): both axes are logarithmic, and the diagonals join buffers that
 """
 
 from collections.abc import Sequence
-from typing import cast
 
 import altair as alt
 import numpy as np
 import polars as pl
 
-from bufferscope.figures import style
-from bufferscope.figures.parts import MOST_ROWS, lines, sentence
+from bufferscope.figures import axes, pointer
+from bufferscope.figures.chart import PanelFigure
+from bufferscope.figures.panels import Layout, arranged
+from bufferscope.figures.parts import MOST_ROWS, sentence
 from bufferscope.figures.source import NoDataError, Point, ResultRecords, points
 from bufferscope.metrics import of_each
 from bufferscope.metrics.buffers import DIRECTIONS, KIB, MBIT
@@ -24,14 +25,12 @@ DELAYS_S = (0.1, 0.5, 1, 2, 4)
 TITLES = {"up": "uplink", "down": "downlink"}
 WHICH = {"inferred_kib": "inferred buffer (KB)", "true_kib": "true buffer (KB)"}
 PANEL = 300
-LEAST = 160
-BETWEEN = 46
-BESIDE = 70
+LAYOUT = Layout(columns=2, below=96, beside=84, between=8, least=160)
 ALL = "all"
 """The group of runs that are not members of a population."""
 
 
-def buffers(result: ResultRecords) -> alt.ConcatChart:
+def buffers(result: ResultRecords) -> PanelFigure:
     """A scatter for each direction: of the inferred and, beside it, of the true sizes.
 
     It shows the first point of the sweep, and of a large population the first members, which are a random sample.
@@ -40,24 +39,16 @@ def buffers(result: ResultRecords) -> alt.ConcatChart:
     shown = point.runs[:MOST_ROWS]
     frame = _sessions(shown)
     panels = [(direction, which) for direction in ("up", "down") for which in WHICH]
-    drawn = [
-        _panel(own, direction, which)
+    shown_panels = [
+        (own, direction, which)
         for direction, which in panels
         if not (own := frame.filter(pl.col(f"{direction}_{which}") > 0, pl.col(f"{direction}_mbit") > 0)).is_empty()
     ]
-    if not drawn:
+    if not shown_panels:
         raise NoDataError("buffers: no test of the path's buffers had an answer under load")
-    title = alt.TitleParams("Bandwidth against the size of the buffer", subtitle=lines(_subtitle(point, len(shown))))
-    chart = alt.concat(*drawn, columns=2, spacing={"row": 60, "column": BETWEEN}, bounds="full").properties(
-        title=title,
-        description=_description(frame),
-        usermeta={
-            "wide": True,
-            "panels": {"beside": BESIDE, "between": BETWEEN, "columns": 2, "least": LEAST},
-        },
-    )
-    configured: alt.ConcatChart = chart.configure(**style.config(style.LIGHT))
-    return configured
+    drawn = [_panel(*panel, is_first=number == 0) for number, panel in enumerate(shown_panels)]
+    heading = "Bandwidth against the size of the buffer", _subtitle(point, len(shown))
+    return arranged(drawn, LAYOUT, heading, _description(frame))
 
 
 def _sessions(runs: Sequence[RunRecords]) -> pl.DataFrame:
@@ -80,7 +71,7 @@ def _rounded(value: float) -> float:
     return float(f"{value:.3g}")
 
 
-def _panel(frame: pl.DataFrame, direction: str, which: str) -> alt.LayerChart:
+def _panel(frame: pl.DataFrame, direction: str, which: str, *, is_first: bool) -> alt.LayerChart:
     field = f"{direction}_{which}"
     x_scale = alt.Scale(type="log", base=2, domain=[1, 4096], nice=False)
     y_scale = alt.Scale(type="log", domain=[0.016, 24], nice=False)
@@ -92,13 +83,15 @@ def _panel(frame: pl.DataFrame, direction: str, which: str) -> alt.LayerChart:
         f"{direction}_mbit:Q", title="bandwidth (Mbit/s)", scale=y_scale, axis=alt.Axis(values=ticks, format="~g")
     )
     groups = frame["group"].unique(maintain_order=True).sort().to_list()
-    color = alt.Color("group:N", title=None, scale=alt.Scale(domain=groups)) if groups != [ALL] else alt.Undefined
+    legend = alt.Legend(symbolOpacity=1)
+    color = axes.series_color(groups, None, legend, "group") if groups != [ALL] else alt.Undefined
     tips = [
         alt.Tooltip("session:Q"),
         alt.Tooltip("group:N"),
         *(alt.Tooltip(f"{direction}_{name}:Q", title=words) for name, words in (("mbit", "Mbit/s"), *WHICH.items())),
     ]
-    marks = alt.Chart(frame).mark_point(size=8, opacity=0.5, clip=True).encode(x=x, y=y, color=color, tooltip=tips)
+    marks = alt.Chart(frame).mark_point(size=8, clip=True).encode(x=x, y=y, color=color, tooltip=tips)
+    marks = marks.encode(opacity=pointer.dimmed(pointer.isolating(color), 0.5))
     diagonals = pl.DataFrame(
         [
             {"delay": f"{delay_s:g} s", "kib": kib, "mbit": kib * KIB * 8 / delay_s / MBIT}
@@ -112,10 +105,10 @@ def _panel(frame: pl.DataFrame, direction: str, which: str) -> alt.LayerChart:
     ends = pl.DataFrame([_end(delay_s) for delay_s in DELAYS_S])
     written = alt.Chart(ends).mark_text(style="note", align="right", baseline="bottom", dx=-3, fontSize=11)
     title = f"{TITLES[direction]}: {'inferred' if which == 'inferred_kib' else 'true'}"
-    panel = alt.layer(guides, marks, written.encode(**at, text="delay:N")).properties(
+    layers = [guides, marks, written.encode(**at, text="delay:N")]
+    return alt.LayerChart(layer=pointer.clickable(layers, *([color] if is_first else []))).properties(
         width=PANEL, height=PANEL, title=alt.TitleParams(title, fontSize=14)
     )
-    return cast(alt.LayerChart, panel)
 
 
 def _end(delay_s: float) -> dict[str, object]:

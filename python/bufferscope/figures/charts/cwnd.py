@@ -3,8 +3,9 @@
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes, ends, parts, pointer, repetitions
-from bufferscope.figures.source import NoDataError, ResultRecords, over_time, points
+from bufferscope.figures import axes, ends, multiples, parts, pointer, repetitions
+from bufferscope.figures.chart import Figure
+from bufferscope.figures.source import NoDataError, ResultRecords, has_none, over_time, points
 from bufferscope.metrics.flows import cwnd_packets
 from bufferscope.metrics.network import traffic_named, traffic_of_flow
 from bufferscope.metrics.records import RunRecords
@@ -12,19 +13,19 @@ from bufferscope.metrics.records import RunRecords
 CWND, SSTHRESH = "cwnd", "ssthresh"
 
 
-def cwnd(result: ResultRecords) -> alt.LayerChart:
+def cwnd(result: ResultRecords) -> Figure:
     """Congestion windows of the bulk connections, or else of the web traffic: in packets, one line per connection.
 
     The slow-start threshold is dashed. It is unlimited at first, and drawn only up to twice the largest window.
     """
     frame = over_time(result, _samples)
-    if frame.is_empty():
-        raise NoDataError("cwnd: no samples of a TCP connection")
+    if has_none(frame, "cwnd_packets"):
+        raise NoDataError("cwnd: no sample of a TCP connection has a congestion window")
     x, y = axes.time_axis(result), alt.Y("packets:Q", title="window (packets)")
     layers = _medians(result, frame, x, y) if repetitions.are_many(result) else _connections(result, frame, x, y)
     together = "All connections of a point together." if repetitions.are_many(result) and _several(frame) else ""
     subtitle = parts.sentence(repetitions.note(result), together)
-    chart = parts.framed(layers, "Congestion window", subtitle, _description(result, frame))
+    chart = multiples.framed(result, layers, ("Congestion window", subtitle), _description(result, frame))
     return pointer.over_time(chart, result)
 
 
@@ -32,7 +33,7 @@ def _connections(result: ResultRecords, frame: pl.DataFrame, x: alt.X, y: alt.Y)
     """One line per connection, with its threshold."""
     lines = repetitions.drawn(result, _windows(frame), "packets", ["point", "flow", "what"])
     dashes = alt.Scale(domain=[CWND, SSTHRESH], range=[[1, 0], [2, 4]])
-    dash = alt.StrokeDash("what:N", title=None, scale=dashes)
+    dash = alt.StrokeDash("what:N", title=None, scale=dashes, legend=alt.Legend(symbolOpacity=1))
     color = axes.point_color(result)
     layers = repetitions.layers(lines, x, y, color, ["flow:N"], dash, opacity=0.6 if _several(frame) else 1)
     if not _several(frame):
@@ -70,7 +71,8 @@ def _samples(run: RunRecords) -> pl.DataFrame:
     bulk = [entry["name"] for entry in traffic_named(run.scenario, "tcp")]
     shown = bulk or [entry["name"] for entry in traffic_named(run.scenario, "web")]
     threshold = (pl.col("ssthresh_bytes") / int(run.meta["mss_bytes"])).alias("ssthresh_packets")
-    return run.flows.filter(traffic_of_flow().is_in(shown)).select("t_ns", "flow", cwnd_packets(run), threshold)
+    known = run.flows.filter(traffic_of_flow().is_in(shown)).drop_nulls("cwnd_bytes")
+    return known.select("t_ns", "flow", cwnd_packets(run), threshold)
 
 
 def _description(result: ResultRecords, frame: pl.DataFrame) -> str:

@@ -5,14 +5,15 @@ from math import isfinite
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes, parts, pointer, repetitions
+from bufferscope.figures import axes, multiples, parts, pointer, repetitions
+from bufferscope.figures.chart import Figure
 from bufferscope.figures.source import NoDataError, ResultRecords, over_time, points
 from bufferscope.metrics.network import NANOSECONDS
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.statistics import estimate
 
 
-def download_time(result: ResultRecords) -> alt.LayerChart:
+def download_time(result: ResultRecords) -> Figure:
     """Seconds from the first packet to the last byte, with one dot per transfer; a dashed line is the mean.
 
     With repetitions, the line is the mean of their means, and a band is its 95 % confidence interval. A transfer that
@@ -44,16 +45,14 @@ def download_time(result: ResultRecords) -> alt.LayerChart:
     )
     rules = alt.Chart(means).mark_rule(style="limit").encode(y=y, color=color, opacity=pointer.dimmed(isolated, 0.9))
     layers = [
-        *([] if repeated else [line]),
-        dots if isolated is None else dots.add_params(isolated),
-        *([band] if repeated else []),
-        rules,
+        *pointer.clickable([dots, band, rules] if repeated else [line, dots, rules], color),
         pointer.hover(kept, x, y, color, result),
         *parts.lanes(result, unfinished, "unfinished"),
     ]
     mean = "Dashed: mean of the repetitions; band: its 95 % confidence interval." if repeated else "Dashed: mean."
     subtitle = parts.sentence(repetitions.pooled_note(result), mean, _unfinished_note(result, unfinished))
-    return pointer.over_time(parts.framed(layers, "Download time", subtitle, _description(result, frame)), result)
+    chart = multiples.framed(result, layers, ("Download time", subtitle), _description(result, frame))
+    return pointer.over_time(chart, result)
 
 
 def _means(result: ResultRecords, finished: pl.DataFrame) -> pl.DataFrame:

@@ -1,13 +1,12 @@
 """Figure: the packets that the bottleneck dropped against a swept size, such as that of a ring or of a queue."""
 
-import altair as alt
-
 from bufferscope.figures.by_size import Look, by_size
+from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.matrix import mean_metric
 from bufferscope.figures.source import ResultRecords, bottleneck
 
 
-def drops_by_size(result: ResultRecords) -> alt.LayerChart:
+def drops_by_size(result: ResultRecords) -> LayerFigure:
     """The packets dropped at the port where packets wait longest, with their standard error over the repetitions."""
     port = bottleneck(result).name
     look = Look(title=f"Packets dropped at {port} by size", quantity="drops (packets)", format=".6g")

@@ -3,63 +3,84 @@
 import altair as alt
 import numpy as np
 import polars as pl
+from altair.typing import Optional
 
-from bufferscope.figures import axes, ends, parts, pointer, repetitions
-from bufferscope.figures.source import NoDataError, ResultRecords, bottleneck, duration_s, over_time, points
-from bufferscope.metrics.capacity import Capacity, capacities
+from bufferscope.figures import axes, bounds, ends, multiples, parts, pointer, repetitions
+from bufferscope.figures.bounds import Bound
+from bufferscope.figures.chart import Figure
+from bufferscope.figures.source import NoDataError, ResultRecords, duration_s, over_time, points
 from bufferscope.metrics.goodput import MBIT, deliveries
 from bufferscope.metrics.network import NANOSECONDS, traffic_of_flow
 from bufferscope.metrics.records import RunRecords
-from bufferscope.store.metadata import is_observed
 
 BINS = 120
+NOTHING = pl.DataFrame(schema={"t_ns": pl.Int64, "mbit": pl.Float64, "traffic": pl.String})
+BURST = "Where goodput exceeds it, a retransmission released data that had arrived after the loss."
 
 
-def goodput(result: ResultRecords) -> alt.LayerChart:
+def goodput(result: ResultRecords) -> Figure:
     """Payload acknowledged (for udp: arrived) in each 1/120 of the run, in Mbit/s.
 
-    There is one line per point, or, for a single point, one per traffic entry.
-
-    The dashed line is the rate of the bottleneck over time, which includes link-layer headers. What was only observed,
-    as by a capture, has none.
+    There is one line per point, or, for a single point, one per traffic entry. The dashed line is the rate of the
+    bottleneck over time, which includes link-layer headers. A point's line is then the sum of the traffic that crosses
+    the bottleneck, in the same direction as the rate. If some point has no such traffic, all traffic is summed, and
+    there is no dashed line. What was only observed, as by a capture, has none either.
     """
     by_traffic = over_time(result, binned)
     if by_traffic.is_empty():
         raise NoDataError("goodput: no samples of a flow of tcp, web or udp")
     compares_points = len(points(result)) > 1
-    frame = _summed(by_traffic) if compares_points else by_traffic
+    bound = bounds.bound(result)
+    frame = _summed(by_traffic, bound) if compares_points else by_traffic
     lines = repetitions.drawn(result, frame, "mbit", ["point"] if compares_points else ["point", "traffic"])
-    port, capacity = _bottleneck(result)
+    layers = _layers(result, lines, bound, compares_points)
+    subtitle = parts.sentence(
+        _together_note(by_traffic, bound) if compares_points else "",
+        f"Means over {duration_s(result) / BINS:.2g} s.",
+        _dashed_note(by_traffic, bound, compares_points) if bound else "",
+        BURST if bound and bound.is_exceeded(frame if compares_points else bound.of(frame)) else "",
+        repetitions.note(result),
+    )
+    heading, description = ("Goodput", subtitle), _description(frame)
+    names = by_traffic["traffic"].unique(maintain_order=True).to_list()
+    if not compares_points and len(names) > axes.COLOURS:
+        return multiples.panels(layers, names, "traffic", heading, description)
+    return pointer.over_time(multiples.framed(result, layers, heading, description), result)
+
+
+def _layers(
+    result: ResultRecords, lines: repetitions.Drawn, bound: Bound | None, compares_points: bool
+) -> list[parts.Layer]:
     x, y = axes.time_axis(result), alt.Y("mbit:Q", title="goodput (Mbit/s)")
-    color = axes.point_color(result) if compares_points else _traffic_color(frame)
+    color = axes.point_color(result) if compares_points else _traffic_color(lines.strong)
     tips = [*([] if compares_points else [alt.Tooltip("traffic:N")]), *repetitions.tooltips(lines)]
-    top = ends.top(lines, "mbit")
-    if capacity:
-        top = max(top, float(capacity.steps["rate_bps"].to_numpy().max()) / MBIT)
-    layers = [
-        *([_capacity(capacity, result, x, y)] if capacity else []),
+    top = max(ends.top(lines, "mbit"), bound.highest_mbit if bound else 0)
+    rate = [bounds.layer(bound, result, x, y)] if bound else []
+    return [
+        *(rate if bound and bound.is_common else []),
         *repetitions.layers(lines, x, y, color),
+        *(rate if bound and not bound.is_common else []),
         *ends.layers(result, lines.strong, y, color, top, "point" if compares_points else "traffic"),
         pointer.hover(lines.strong, x, y, color, result, tips),
     ]
-    together = "All traffic together." if compares_points and by_traffic["traffic"].n_unique() > 1 else ""
-    means = f"Means over {duration_s(result) / BINS:.2g} s."
-    dashed = f"Dashed: rate of {port}." if capacity else ""
-    burst = (
-        "Where goodput exceeds it, a retransmission released data that had arrived after the loss."
-        if capacity and _exceeds(frame, capacity)
-        else ""
-    )
-    subtitle = parts.sentence(together, means, dashed, burst, repetitions.note(result))
-    return pointer.over_time(parts.framed(layers, "Goodput", subtitle, _description(frame)), result)
 
 
-def _bottleneck(result: ResultRecords) -> tuple[str, Capacity | None]:
-    """The bottleneck with its rate; no rate is known of runs that were only observed."""
-    if all(is_observed(run.meta) for run in result.runs):
-        return "", None
-    port = bottleneck(result).name
-    return port, next(known[port] for known in map(capacities, result.runs) if port in known)
+def _together_note(by_traffic: pl.DataFrame, bound: Bound | None) -> str:
+    """What a point's line is the sum of; empty if there is a single traffic entry."""
+    names = by_traffic["traffic"].unique(maintain_order=True).to_list()
+    if len(names) == 1:
+        return ""
+    others = bound.others(by_traffic) if bound else []
+    if bound and others:
+        return f"Each line: the traffic through {bound.port} together, without {', '.join(others)}."
+    return "All traffic together."
+
+
+def _dashed_note(by_traffic: pl.DataFrame, bound: Bound, compares_points: bool) -> str:
+    others = bound.others(by_traffic)
+    if compares_points or not others:
+        return f"Dashed: rate of {bound.port}."
+    return f"Dashed: rate of {bound.port}; {', '.join(others)} {'is' if len(others) == 1 else 'are'} not bound by it."
 
 
 def binned(run: RunRecords) -> pl.DataFrame:
@@ -67,14 +88,15 @@ def binned(run: RunRecords) -> pl.DataFrame:
     duration_ns = run.scenario["duration_ns"]
     edges = np.linspace(0, duration_ns, BINS + 1).round().astype(np.int64)
     middles = (edges[:-1] + edges[1:]) // 2
+    if not duration_ns:
+        return NOTHING
     scale = 8 * BINS / (duration_ns / NANOSECONDS) / MBIT
     per_flow = [
         pl.DataFrame({"t_ns": middles, "mbit": np.diff(_at(edges, rows)) * scale}).with_columns(flow=pl.lit(flow))
         for (flow,), rows in deliveries(run).group_by("flow", maintain_order=True)
     ]
-    empty = pl.DataFrame(schema={"t_ns": pl.Int64, "mbit": pl.Float64, "flow": pl.String})
     return (
-        pl.concat([empty, *per_flow])
+        pl.concat([NOTHING.rename({"traffic": "flow"}), *per_flow])
         .group_by("t_ns", traffic_of_flow(), maintain_order=True)
         .agg(pl.col("mbit").sum().round(4))
         .sort("traffic", "t_ns")
@@ -87,28 +109,17 @@ def _at(edges: np.ndarray, rows: pl.DataFrame) -> np.ndarray:
     return joined["delivered_bytes"].fill_null(0).to_numpy()
 
 
-def _summed(frame: pl.DataFrame) -> pl.DataFrame:
+def _summed(by_traffic: pl.DataFrame, bound: Bound | None) -> pl.DataFrame:
+    frame = bound.of(by_traffic) if bound else by_traffic
     return frame.group_by("point", "repetition", "time_s", maintain_order=True).agg(pl.col("mbit").sum().round(4))
 
 
-def _exceeds(frame: pl.DataFrame, capacity: Capacity) -> bool:
-    """Whether the goodput exceeds the capacity in any bin."""
-    highest = frame.group_by("time_s").agg(pl.col("mbit").max()).rows()
-    return any(mbit * MBIT > capacity.at(round(time_s * NANOSECONDS)) for time_s, mbit in highest)
-
-
-def _traffic_color(frame: pl.DataFrame) -> alt.Color:
+def _traffic_color(frame: pl.DataFrame) -> Optional[alt.Color]:
     names = frame["traffic"].unique(maintain_order=True).to_list()
+    if len(names) > axes.COLOURS:
+        return alt.Undefined
     legend = alt.Legend(symbolType="stroke") if len(names) > 1 else None
     return alt.Color("traffic:N", title="traffic", sort=None, scale=alt.Scale(domain=names), legend=legend)
-
-
-def _capacity(capacity: Capacity, result: ResultRecords, x: alt.X, y: alt.Y) -> alt.Chart:
-    """The capacity as a step line, to the end of the time axis."""
-    recorded = capacity.steps.select(time_s=pl.col("t_ns") / NANOSECONDS, mbit=pl.col("rate_bps") / MBIT)
-    steps = pl.concat([recorded, recorded.tail(1).with_columns(time_s=pl.lit(duration_s(result)))])
-    line: alt.Chart = alt.Chart(steps).mark_line(style="capacity", interpolate="step-after", clip=True).encode(x=x, y=y)
-    return line
 
 
 def _description(frame: pl.DataFrame) -> str:

@@ -6,7 +6,9 @@ With a swept window, this is figure 1 of Gettys and Nichols, "Bufferbloat: dark 
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes, parts
+from bufferscope.figures import axes, labelled, parts, style
+from bufferscope.figures.chart import Layer, LayerFigure
+from bufferscope.figures.labelled import Axis, Mark, Plane
 from bufferscope.figures.matrix import interval, mean_metric
 from bufferscope.figures.source import NoDataError, ResultRecords, points, probe_path, sweep_title, swept_alone
 from bufferscope.metrics.statistics import Estimate
@@ -18,10 +20,12 @@ INTERVALS = {
     "mbit_low": "95 % interval from (Mbit/s)",
     "mbit_high": "to (Mbit/s)",
 }
+MOST_NAMES, LEAST_WIDTH = 24, 270
+"""The most names beside marks, and the width in pixels of the narrowest plot, in which they are apart."""
 RTT, GOODPUT = "median round-trip time (ms)", "goodput (Mbit/s)"
 
 
-def goodput_delay(result: ResultRecords) -> alt.LayerChart:
+def goodput_delay(result: ResultRecords) -> LayerFigure:
     """One mark per point, with the point's name, at its median round-trip time and the goodput of all its traffic.
 
     Both are means of the repetitions' values. A point whose median falls among lost probes has no mark. If one key is
@@ -36,8 +40,8 @@ def goodput_delay(result: ResultRecords) -> alt.LayerChart:
     )
     if frame.is_empty():
         raise NoDataError("goodput_delay: no point has both goodput and a median round-trip time")
-    x = axes.fitted(alt.X, "rtt_ms", RTT, _drawn(frame, "rtt_ms"), room=0.05)
-    y = axes.fitted(alt.Y, "mbit", GOODPUT, _drawn(frame, "mbit"), room=0.05)
+    x = axes.fitted(alt.X, "rtt_ms", RTT, _drawn(frame, "rtt_ms"), room=0.1)
+    y = axes.fitted(alt.Y, "mbit", GOODPUT, _drawn(frame, "mbit"), room=0.1)
     base = alt.Chart(frame).encode(x=x, y=y)
     color = axes.point_color(result, legend=False)
     known = frame.drop_nulls(["rtt_ms_low", "mbit_low"])
@@ -50,11 +54,34 @@ def goodput_delay(result: ResultRecords) -> alt.LayerChart:
         base.mark_point(size=70).encode(color=color, tooltip=tips),
         spread.encode(x=alt.X("rtt_ms_low:Q", title=RTT), x2="rtt_ms_high:Q", y=y, color=color),
         spread.encode(y=alt.Y("mbit_low:Q", title=GOODPUT), y2="mbit_high:Q", x=x, color=color),
-        base.mark_text(style="note", align="left", baseline="top", dx=6, dy=4).encode(text="point:N"),
+        *_names(frame, x, y),
     ]
-    named = f"Each mark is labelled with its {sweep_title(result)}." if len(rows) > 1 else ""
+    named = _named_note(result, frame)
     lines = "" if known.is_empty() else "Lines: 95 % confidence intervals of the means over repetitions."
     return parts.framed(layers, "Goodput against delay", parts.sentence(named, lines), _description(frame))
+
+
+def _names(frame: pl.DataFrame, x: alt.X, y: alt.Y) -> list[Layer]:
+    """The names of the marks; of more than can be read, those of the marks that no other one beats in both values."""
+    marks = [Mark(row["rtt_ms"], row["mbit"], row["point"]) for row in frame.iter_rows(named=True) if row["point"]]
+    if len(marks) > MOST_NAMES:
+        marks = [mark for mark in marks if not any(_beats(other, mark) for other in marks)][:MOST_NAMES]
+    plane = Plane(Axis.of(x, LEAST_WIDTH), Axis.of(y, style.HEIGHT))
+    inside = [mark for mark in marks if mark.x > 0 and mark.y >= 0]
+    return labelled.layers(inside, plane, (x, y, alt.Undefined)) if inside else []
+
+
+def _beats(one: Mark, other: Mark) -> bool:
+    """Whether one has no less goodput and no more delay, and is better in one of them."""
+    return one.x <= other.x and one.y >= other.y and (one.x, one.y) != (other.x, other.y)
+
+
+def _named_note(result: ResultRecords, frame: pl.DataFrame) -> str:
+    if frame.height < 2:
+        return ""
+    if frame.height > MOST_NAMES:
+        return "Named: the points that no other point beats in both goodput and delay."
+    return f"Each mark is labelled with its {sweep_title(result)}."
 
 
 def _row(index: int, label: str, rtt: Estimate, rate: Estimate) -> dict[str, object]:

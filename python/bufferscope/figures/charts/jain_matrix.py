@@ -3,6 +3,7 @@
 import altair as alt
 
 from bufferscope.figures import style
+from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.matrix import Look, matrix, mean_metric
 from bufferscope.figures.source import Point, ResultRecords
 from bufferscope.metrics.network import bulk_flows
@@ -17,7 +18,7 @@ LOOK = Look(
 )
 
 
-def jain_matrix(result: ResultRecords) -> alt.LayerChart:
+def jain_matrix(result: ResultRecords) -> LayerFigure:
     """One cell per point with several bulk flows: Jain's index of their goodputs, as the mean of its repetitions."""
     mean = mean_metric("goodput.jain")
 

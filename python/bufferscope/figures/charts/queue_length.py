@@ -3,20 +3,21 @@
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes, ends, parts, pointer, repetitions
-from bufferscope.figures.source import NoDataError, ResultRecords, bottleneck, over_time, points
+from bufferscope.figures import axes, ends, multiples, parts, pointer, repetitions
+from bufferscope.figures.chart import Figure
+from bufferscope.figures.source import NoDataError, ResultRecords, bottleneck, has_none, over_time, points
 from bufferscope.metrics.network import ports
 from bufferscope.metrics.records import RunRecords
 
 
-def queue_length(result: ResultRecords, port: str | None = None) -> alt.LayerChart:
+def queue_length(result: ResultRecords, port: str | None = None) -> Figure:
     """Packets in the qdisc of `port` (default: where packets waited longest) over time, with one line per point.
 
     If a queue has a limit in packets that is not far above the values, the limit is a dashed line.
     """
     name = port or bottleneck(result).name
     frame = over_time(result, lambda run: _samples(run, name))
-    if frame.is_empty():
+    if has_none(frame, "packets"):
         raise NoDataError(f"queue_length: no samples of the queue of {name}")
     limits = _limits(result, name)
     drawn = limits.filter(pl.col("packets") <= 2 * max(1, axes.span(frame["packets"])[1]))
@@ -24,12 +25,13 @@ def queue_length(result: ResultRecords, port: str | None = None) -> alt.LayerCha
     x, y, color = axes.time_axis(result), alt.Y("packets:Q", title="queue (packets)"), axes.point_color(result)
     layers = repetitions.layers(lines, x, y, color)
     if not drawn.is_empty():
-        layers.append(alt.Chart(drawn).mark_rule(style="limit").encode(y=y, color=color))
+        opacity = pointer.dimmed(pointer.isolating(color), 0.9)
+        layers.append(alt.Chart(drawn).mark_rule(style="limit").encode(y=y, color=color, opacity=opacity))
     top = max([ends.top(lines, "packets"), *drawn["packets"]])
     layers += ends.layers(result, lines.strong, y, color, top)
     layers.append(pointer.hover(lines.strong, x, y, color, result, repetitions.tooltips(lines)))
     subtitle = parts.sentence(_limit_note(limits, drawn), repetitions.note(result))
-    chart = parts.framed(layers, f"Queue at {name}", subtitle, _description(result, frame, name))
+    chart = multiples.framed(result, layers, (f"Queue at {name}", subtitle), _description(result, frame, name))
     return pointer.over_time(chart, result)
 
 

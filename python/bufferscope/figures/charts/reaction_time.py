@@ -14,7 +14,8 @@ import numpy as np
 import polars as pl
 from scipy import special
 
-from bufferscope.figures import axes
+from bufferscope.figures import axes, pointer
+from bufferscope.figures.chart import PanelFigure
 from bufferscope.figures.parts import Layer, sentence
 from bufferscope.figures.source import NoDataError, Point, ResultRecords, key_title, points, variation
 from bufferscope.figures.stacked import stacked
@@ -80,7 +81,7 @@ class Run:
     """By the names of the quantities."""
 
 
-def reaction_time(result: ResultRecords) -> alt.ConcatChart:
+def reaction_time(result: ResultRecords) -> PanelFigure:
     """Queueing delay, time between a flow's reactions, and time until a newcomer has its fair share; a mark per run.
 
     The first two are of runs with a single bulk connection, the last of runs with a newcomer. The buffer is that of the
@@ -109,14 +110,15 @@ def reaction_time(result: ResultRecords) -> alt.ConcatChart:
         axis=alt.Axis(values=TICKS),
     )
     series = frame["series"].unique(maintain_order=True).to_list()
+    legend = alt.Legend(symbolOpacity=1)
+    color = axes.series_color(series, _said(result), legend) if len(series) > 1 else alt.Undefined
     panels, told = [], []
     for quantity in QUANTITIES:
         known = frame.filter(pl.col(quantity.name).is_finite() & (pl.col(quantity.name) > 0))
         if known.is_empty():
             continue
         fits = {name: found for name in series if (found := fit(*_values(known.filter(series=name), quantity)))}
-        color = alt.Color("series:N", title=_said(result), sort=None, scale=alt.Scale(domain=series))
-        panels.append(_panel(known, quantity, fits, x, color if len(series) > 1 else alt.Undefined))
+        panels.append(_panel(known, quantity, fits, x, color))
         words = ", ".join(f"{name} {found}".strip() for name, found in fits.items())
         told.append(f"Exponent of the {quantity.name}: {words}; in the article {quantity.exponent} (dashed).")
     if not panels:
@@ -127,7 +129,7 @@ def reaction_time(result: ResultRecords) -> alt.ConcatChart:
     aside = _aside([run for run in runs if run.buffer is None])
     heading = ("Overbuffering: latency and reaction times", sentence(*told, chance, never, aside))
     description = sentence("Marks and fitted power laws.", *told, aside)
-    return stacked(panels, [HEIGHT] * len(panels), [""] * len(panels), heading, description)
+    return stacked(panels, [HEIGHT] * len(panels), [""] * len(panels), heading, description, color)
 
 
 def _runs(result: ResultRecords, point: Point) -> Iterator[Run]:
@@ -210,16 +212,18 @@ def _panel(rows: pl.DataFrame, quantity: Quantity, fits: Mapping[str, Fit], x: a
     scale = alt.Scale(type="log", domain=[bottom / 1.2, top * 1.2], nice=False)
     ticks = alt.Axis(values=[digit * 10.0**decade for decade in range(-3, 7) for digit in (1, 2, 5)], format=",~g")
     y = alt.Y(f"{quantity.name}:Q", title=quantity.title, scale=scale, axis=ticks)
-    marks = alt.Chart(rows).mark_point(size=30, opacity=0.6, clip=True)
+    isolated = pointer.isolating(color)
+    marks = alt.Chart(rows).mark_point(size=30, clip=True).encode(opacity=pointer.dimmed(isolated, 0.6))
     layers: list[Layer] = [
         marks.encode(x=x, y=y, color=color, tooltip=[*_tip(color), axes.tooltip(x), axes.tooltip(y)])
     ]
     if lines:
         drawn = alt.Chart(pl.DataFrame(lines))
         claimed = drawn.mark_line(style="claimed", clip=True).encode(
-            x=x, y=alt.Y(f"{CLAIMED}:Q", title=quantity.title), color=color
+            x=x, y=alt.Y(f"{CLAIMED}:Q", title=quantity.title), color=color, opacity=pointer.dimmed(isolated, 0.8)
         )
-        layers += [claimed, drawn.mark_line(clip=True).encode(x=x, y=y, color=color)]
+        opacity = pointer.dimmed(isolated)
+        layers += [claimed, drawn.mark_line(clip=True).encode(x=x, y=y, color=color, opacity=opacity)]
     return layers
 
 

@@ -3,7 +3,8 @@
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes, parts, pointer
+from bufferscope.figures import axes, multiples, parts, pointer
+from bufferscope.figures.chart import Figure
 from bufferscope.figures.decimate import decimate
 from bufferscope.figures.source import NoDataError, ResultRecords, points
 from bufferscope.metrics.network import traffic_named, traffic_of_flow
@@ -14,13 +15,13 @@ COLUMNS = 200
 """The steps of the axis in which a connection keeps its lowest and its highest window."""
 
 
-def receive_window(result: ResultRecords) -> alt.LayerChart:
+def receive_window(result: ResultRecords) -> Figure:
     """One line per connection: the window that its receiver had last advertised when that much was acknowledged.
 
     Of several repetitions, the first is shown. Connections of entries that carry files or bulk data over TCP count.
     """
     frames = [_samples(point.first).with_columns(point=pl.lit(point.label)) for point in points(result)]
-    frame = pl.concat(frames)
+    frame = pl.concat(frames).filter(axes.is_known("acknowledged_mb"), axes.is_known("window_mb"))
     if frame.is_empty():
         raise NoDataError("receive_window: no samples of a TCP connection")
     columns = COLUMNS
@@ -36,11 +37,11 @@ def receive_window(result: ResultRecords) -> alt.LayerChart:
     line = alt.Chart(thinned).mark_line(strokeWidth=1.25 if several else 2, clip=True)
     line = line.encode(x=x, y=y, color=color, detail="flow:N", opacity=pointer.dimmed(isolated, 0.6 if several else 1))
     layers: list[parts.Layer] = [
-        line if isolated is None else line.add_params(isolated),
+        *pointer.clickable([line], color),
         pointer.hover(thinned, x, y, color, result, [alt.Tooltip("flow:N")]),
     ]
     note = "One line per connection." if several else ""
-    return parts.framed(layers, "Advertised receive window", note, _description(result, frame))
+    return multiples.framed(result, layers, ("Advertised receive window", note), _description(result, frame))
 
 
 def _samples(run: RunRecords) -> pl.DataFrame:

@@ -7,25 +7,25 @@ sees two round trips, to the receiver and to the sender; together they are that 
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes, parts, pointer, repetitions
-from bufferscope.figures.source import NoDataError, ResultRecords, over_time, points
+from bufferscope.figures import axes, multiples, parts, pointer, repetitions
+from bufferscope.figures.chart import Figure
+from bufferscope.figures.source import NoDataError, ResultRecords, has_none, over_time, points
 from bufferscope.metrics.network import OVER_TCP, traffic_named, traffic_of_flow
+from bufferscope.metrics.paths import used_halves
 from bufferscope.metrics.records import RunRecords
 
 MS = 1e6
-SHORT = 0.02
-"""A half of the path is left out if its median is less than this share of the other's: the place was at an end."""
 WAYS = {"receiver": "to the receiver and back", "sender": "to the sender and back"}
 
 
-def round_trips(result: ResultRecords) -> alt.LayerChart:
+def round_trips(result: ResultRecords) -> Figure:
     """Round-trip times in ms, one line per connection, and per half of the path if both are long; by the answer's time.
 
-    The times are those of segments and their acknowledgements, or those of timestamps where there are no others. Marks
+    The times are those of segments and their acknowledgements, or those of timestamps where these show much more. Marks
     at the upper edge are segments that were sent again.
     """
     frame = over_time(result, _samples)
-    if frame.is_empty():
+    if has_none(frame, "rtt_ms"):
         raise NoDataError("round_trips: no round trips of a TCP connection; captures have them (bufferscope inspect)")
     again = over_time(result, _again)
     by = ["point", "flow", "way"]
@@ -34,7 +34,8 @@ def round_trips(result: ResultRecords) -> alt.LayerChart:
     y = axes.fitted(alt.Y, "rtt_ms", "round-trip time (ms)", frame["rtt_ms"], parts.headroom(result, again))
     ways = [way for way in WAYS.values() if way in frame["way"]]
     dashes = alt.Scale(domain=ways, range=[[1, 0], [2, 4]][: len(ways)])
-    dash = alt.StrokeDash("way:N", title=None, scale=dashes) if len(ways) > 1 else alt.Undefined
+    legend = alt.Legend(symbolOpacity=1)
+    dash = alt.StrokeDash("way:N", title=None, scale=dashes, legend=legend) if len(ways) > 1 else alt.Undefined
     several = frame.n_unique(by) > frame.n_unique(["point"])
     layers = repetitions.layers(lines, x, y, color, ["flow:N", "way:N"], dash, opacity=0.6 if several else 1)
     tips = [alt.Tooltip("flow:N"), *([alt.Tooltip("way:N")] if len(ways) > 1 else [])]
@@ -42,20 +43,16 @@ def round_trips(result: ResultRecords) -> alt.LayerChart:
     layers += parts.lanes(result, again, "sent again")
     subtitle = parts.sentence(_again_note(result, again), repetitions.note(result))
     title = "Round-trip time of the connections"
-    chart = parts.framed(layers, title, subtitle, _description(result, frame))
+    chart = multiples.framed(result, layers, (title, subtitle), _description(result, frame))
     return pointer.over_time(chart, result)
 
 
 def _samples(run: RunRecords) -> pl.DataFrame:
-    """`t_ns, flow, way, rtt_ms`: of each flow and half the best witness, of the halves those that are not short."""
-    found = _of_tcp(run, run.round_trips)
-    found = found.filter(pl.col("method") == pl.col("method").min().over("flow", "half"))
-    medians = found.group_by("half").agg(median_ns=pl.col("rtt_ns").median())
-    is_long = pl.col("median_ns") >= SHORT * pl.col("median_ns").max()
-    halves = medians.filter(is_long)["half"].implode()
+    """`t_ns, flow, way, rtt_ms`: of each flow the halves that its path's round trips are from."""
+    found = used_halves(_of_tcp(run, run.round_trips).lazy()).collect()
     rtt_ms = (pl.col("rtt_ns") / MS).round(3).alias("rtt_ms")
     way = pl.col("half").replace_strict(WAYS, default=None, return_dtype=pl.String).alias("way")
-    return found.filter(pl.col("half").is_in(halves)).sort("t_ns").select("t_ns", "flow", way, rtt_ms)
+    return found.sort("t_ns").select("t_ns", "flow", way, rtt_ms)
 
 
 def _again(run: RunRecords) -> pl.DataFrame:

@@ -3,7 +3,8 @@
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes, ends, parts, pointer, repetitions
+from bufferscope.figures import axes, ends, multiples, parts, pointer, repetitions
+from bufferscope.figures.chart import Figure
 from bufferscope.figures.source import NoDataError, ResultRecords, over_time, points, probe_path
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.rtt import echoes
@@ -11,7 +12,7 @@ from bufferscope.metrics.rtt import echoes
 MS = 1e6
 
 
-def rtt(result: ResultRecords) -> alt.LayerChart:
+def rtt(result: ResultRecords) -> Figure:
     """Round-trip times in ms, one line per point; lines have gaps where probes were lost, and marks above for these."""
     probe_path(result.runs[0])
     frame = over_time(result, _probes)
@@ -28,7 +29,7 @@ def rtt(result: ResultRecords) -> alt.LayerChart:
     layers += parts.lanes(result, lost, "lost")
     logarithmic = "Logarithmic scale." if axes.is_wide(answered["rtt_ms"]) else ""
     subtitle = parts.sentence(_loss_note(result, frame), logarithmic, repetitions.note(result))
-    chart = parts.framed(layers, "Round-trip time", subtitle, _description(result, frame))
+    chart = multiples.framed(result, layers, ("Round-trip time", subtitle), _description(result, frame))
     return pointer.over_time(chart, result)
 
 
@@ -42,8 +43,9 @@ def _loss_note(result: ResultRecords, frame: pl.DataFrame) -> str:
     lost = {point.label: frame.filter(point=point.label)["rtt_ms"].null_count() for point in points(result)}
     if not any(lost.values()):
         return "No probe was lost."
+    each = " each" if len(lost) > 1 else ""
     together = " of all repetitions" if repetitions.most(result) > 1 else ""
-    return f"Marks at the top: lost probes{together} ({parts.counts_note(lost)} of {frame.height // len(lost)})."
+    return f"Marks at the top: lost probes{together} ({parts.counts_note(lost)} of {frame.height // len(lost)}{each})."
 
 
 def _description(result: ResultRecords, frame: pl.DataFrame) -> str:

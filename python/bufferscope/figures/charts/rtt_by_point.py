@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from bufferscope.figures import axes, parts, repetitions
+from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.source import NoDataError, ResultRecords, points, pooled, probe_path
 from bufferscope.metrics.rtt import rtts_ms
 from bufferscope.metrics.statistics import Samples, percentile
@@ -19,7 +20,7 @@ TITLE = "round-trip time (ms)"
 NOTE = "Box: middle half, with the median; line: 5th to 95th percentile; ring: longest answered."
 
 
-def rtt_by_point(result: ResultRecords) -> alt.LayerChart:
+def rtt_by_point(result: ResultRecords) -> LayerFigure:
     """One row per point: a box p25..p75 with the median, a line p5..p95, and a ring at the longest answered time.
 
     Percentiles are over all probes sent, of all repetitions together. A percentile that falls among the lost probes is

@@ -1,15 +1,14 @@
 """Figure: the mean round-trip time against a swept size, such as that of a ring or of a queue."""
 
-import altair as alt
-
 from bufferscope.figures.by_size import Look, by_size
+from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.matrix import mean_metric
 from bufferscope.figures.source import ResultRecords, probe_path
 
 LOOK = Look(title="Mean round-trip time by size", quantity="mean round-trip time (ms)", format=".4g")
 
 
-def rtt_by_size(result: ResultRecords) -> alt.LayerChart:
+def rtt_by_size(result: ResultRecords) -> LayerFigure:
     """The mean round-trip time of the answered probes at each size, with its standard error over the repetitions."""
     probe_path(result.runs[0])
     return by_size(result, mean_metric("rtt.mean_ms"), LOOK)

@@ -4,7 +4,8 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from bufferscope.figures import axes, parts, pointer, repetitions
+from bufferscope.figures import axes, multiples, parts, pointer, repetitions
+from bufferscope.figures.chart import Figure
 from bufferscope.figures.source import NoDataError, ResultRecords, points, pooled, probe_path
 from bufferscope.metrics.rtt import rtts_ms
 from bufferscope.metrics.statistics import Samples
@@ -13,7 +14,7 @@ STEPS = 400
 NBSP = "\N{NO-BREAK SPACE}"
 
 
-def rtt_cdf(result: ResultRecords) -> alt.LayerChart:
+def rtt_cdf(result: ResultRecords) -> Figure:
     """The share of all probes sent that were answered within a time, for all repetitions of a point together."""
     probe_path(result.runs[0])
     rtts = pooled(result, lambda run: pl.DataFrame({"rtt_ms": rtts_ms(run)}))
@@ -32,14 +33,16 @@ def rtt_cdf(result: ResultRecords) -> alt.LayerChart:
     line = alt.Chart(frame).mark_line(interpolate="step-after")
     line = line.encode(x=x, y=y, color=color, opacity=pointer.dimmed(isolated))
     layers: list[parts.Layer] = [
-        line if isolated is None else line.add_params(isolated),
+        *pointer.clickable([line], color),
         alt.Chart(ends).mark_point(size=60).encode(x=x, y=y, color=color, opacity=pointer.dimmed(isolated)),
         pointer.hover(frame, x, y, color, result),
     ]
     subtitle = parts.sentence(
         repetitions.pooled_note(result), _loss_note(ends), "Logarithmic scale." if axes.is_wide(frame["rtt_ms"]) else ""
     )
-    return parts.framed(layers, "Distribution of the round-trip time", subtitle, _description(result, rtts))
+    return multiples.framed(
+        result, layers, ("Distribution of the round-trip time", subtitle), _description(result, rtts)
+    )
 
 
 def curve(label: str, rtts: Samples, steps: int) -> pl.DataFrame:

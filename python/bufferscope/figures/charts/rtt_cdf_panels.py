@@ -7,8 +7,10 @@ all panels have the same axes.
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes, parts, pointer, repetitions, style
+from bufferscope.figures import axes, parts, pointer, repetitions
+from bufferscope.figures.chart import PanelFigure
 from bufferscope.figures.charts.rtt_cdf import curve
+from bufferscope.figures.panels import Layout, arranged
 from bufferscope.figures.source import NoDataError, ResultRecords, key_title, points, pooled, probe_path, variation
 from bufferscope.metrics.rtt import rtts_ms
 
@@ -21,7 +23,7 @@ BESIDE, BETWEEN, BELOW = 80, 12, 92
 """Pixels beside a plot for its axis, between two panels, and below a plot for its axis and the next panel's title."""
 
 
-def rtt_cdf_panels(result: ResultRecords) -> alt.ConcatChart:
+def rtt_cdf_panels(result: ResultRecords) -> PanelFigure:
     """The share of all probes sent that were answered within a time, for all repetitions of a point together.
 
     A curve that ends below 100 % has lost the remaining probes.
@@ -51,18 +53,8 @@ def rtt_cdf_panels(result: ResultRecords) -> alt.ConcatChart:
     note = "Logarithmic scale." if axes.is_wide(frame["rtt_ms"]) else ""
     lost = "A curve that ends below 100 %: the remaining probes were lost." if _has_losses(frame) else ""
     subtitle = parts.sentence(repetitions.pooled_note(result), lost, note)
-    title = alt.TitleParams("Distribution of the round-trip time", subtitle=parts.lines(subtitle))
-    spacing = {"row": BELOW, "column": BESIDE + BETWEEN}
-    chart = alt.concat(*drawn, columns=columns, spacing=spacing, bounds="flush").properties(
-        title=title,
-        description=_description(frame),
-        usermeta={
-            "wide": True,
-            "panels": {"beside": BESIDE, "between": BETWEEN, "columns": columns, "least": LEAST_WIDTH},
-        },
-    )
-    configured: alt.ConcatChart = chart.configure(**style.config(style.LIGHT))
-    return configured
+    layout = Layout(columns, BELOW, BESIDE, BETWEEN, LEAST_WIDTH)
+    return arranged(drawn, layout, ("Distribution of the round-trip time", subtitle), _description(frame))
 
 
 def _panel(number: int, panel: str, frame: pl.DataFrame, width: int, said: str) -> alt.LayerChart:
@@ -71,13 +63,15 @@ def _panel(number: int, panel: str, frame: pl.DataFrame, width: int, said: str) 
     y = alt.Y("percent:Q", title="probes answered within (%)", scale=alt.Scale(domain=[0, 100]))
     names = frame["series"].unique(maintain_order=True).to_list()
     legend = alt.Legend(symbolType="stroke", symbolOpacity=1) if said else None
-    color = alt.Color("series:N", title=said or None, sort=None, scale=alt.Scale(domain=names), legend=legend)
+    color = axes.series_color(names, said or None, legend)
+    dash = axes.series_dash(names, said or None, legend)
     tips = [*([alt.Tooltip("series:N", title=said)] if said else []), axes.tooltip(x), axes.tooltip(y)]
     base = alt.Chart(own).encode(x=x, y=y, color=color)
     line = base.mark_line(interpolate="step-after")
+    line = line.encode(strokeDash=dash, detail="series:N", opacity=pointer.dimmed(pointer.isolating(color)))
     unseen = base.mark_point(size=60, opacity=0, aria=False).encode(tooltip=tips)
     unseen.name = f"{pointer.HOVER}_{number}"
-    chart: alt.LayerChart = alt.LayerChart(layer=[line, unseen])
+    chart = alt.LayerChart(layer=pointer.clickable([line, unseen], *([] if number else [color])))
     chart.width, chart.height = width, HEIGHT
     if panel:
         chart.title = alt.TitleParams(panel, fontSize=14)

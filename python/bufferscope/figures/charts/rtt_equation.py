@@ -15,7 +15,8 @@ import math
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes, parts
+from bufferscope.figures import axes, parts, pointer
+from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.source import NoDataError, Point, ResultRecords, points, probe_path
 from bufferscope.metrics import all_of
 from bufferscope.metrics.capacity import capacities
@@ -30,7 +31,7 @@ SHAPES = {PREDICTED: "M0,-1V1", "mean": "circle", "p95": "diamond", "max": "tria
 NOTE = "Prediction for a queue that is always full: RTT = Q·S/C + propagation + 2·S/C1 + 2·S/C2."
 
 
-def rtt_equation(result: ResultRecords) -> alt.LayerChart:
+def rtt_equation(result: ResultRecords) -> LayerFigure:
     """One row per point: the equation's prediction as a vertical bar; the measured mean, p95 and maximum as marks.
 
     With repetitions, a mark is the mean of their values. A censored percentile has no mark; the subtitle names it.
@@ -48,10 +49,12 @@ def rtt_equation(result: ResultRecords) -> alt.LayerChart:
         style="predicted", size=700, strokeWidth=2.5, filled=False
     )
     y, color = axes.row_axis(result), axes.point_color(result, legend=False)
-    layers = [
-        predicted.encode(x=x, y=y, shape=shape, tooltip=tooltip),
-        measured.encode(x=x, y=y, shape=shape, color=color, tooltip=tooltip),
+    opacity = pointer.dimmed(pointer.isolating(shape))
+    marks = [
+        predicted.encode(x=x, y=y, shape=shape, tooltip=tooltip, opacity=opacity),
+        measured.encode(x=x, y=y, shape=shape, color=color, tooltip=tooltip, opacity=opacity),
     ]
+    layers = pointer.clickable(marks, shape)
     hidden = [label or "the probes" for label in frame.filter(pl.col("rtt_ms").is_infinite())["point"]]
     note = f"The p95 of {', '.join(hidden)} falls among the lost probes." if hidden else ""
     title = "Predicted and measured round-trip time"

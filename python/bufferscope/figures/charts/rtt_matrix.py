@@ -3,6 +3,7 @@
 import altair as alt
 
 from bufferscope.figures import style
+from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.matrix import Look, matrix, mean_metric
 from bufferscope.figures.source import ResultRecords, probe_path
 
@@ -12,10 +13,11 @@ LOOK = Look(
     quantity="median round-trip time (ms)",
     format=",.0f",
     scale=alt.Scale(type="log", range=style.WORSE, interpolate="rgb"),
+    least_ratio=10,
 )
 
 
-def rtt_matrix(result: ResultRecords) -> alt.LayerChart:
+def rtt_matrix(result: ResultRecords) -> LayerFigure:
     """One cell per point: the median round-trip time of its probes in ms, as the mean of its repetitions' medians."""
     probe_path(result.runs[0])
     return matrix(result, mean_metric("rtt.p50_ms"), LOOK)

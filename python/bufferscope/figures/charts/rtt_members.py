@@ -6,7 +6,8 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from bufferscope.figures import axes, parts, pointer
+from bufferscope.figures import axes, multiples, parts, pointer
+from bufferscope.figures.chart import Figure
 from bufferscope.figures.source import NoDataError, ResultRecords, points, probe_path
 from bufferscope.metrics import of_each
 from bufferscope.metrics.records import RunRecords
@@ -16,7 +17,7 @@ METRIC = "rtt.p95_ms"
 STEPS = 400
 
 
-def rtt_members(result: ResultRecords) -> alt.LayerChart:
+def rtt_members(result: ResultRecords) -> Figure:
     """For each point, the share of the runs whose 95th percentile of the round-trip time is at most so long.
 
     A run whose percentile falls among lost probes counts as longer than all others.
@@ -34,11 +35,11 @@ def rtt_members(result: ResultRecords) -> alt.LayerChart:
     line = alt.Chart(frame).mark_line(interpolate="step-after")
     line = line.encode(x=x, y=y, color=color, opacity=pointer.dimmed(isolated))
     layers: list[parts.Layer] = [
-        line if isolated is None else line.add_params(isolated),
+        *pointer.clickable([line], color),
         pointer.hover(frame, x, y, color, result),
     ]
     subtitle = "Logarithmic scale." if axes.is_wide(frame["rtt_ms"]) else ""
-    return parts.framed(layers, "The delay of the population", subtitle, _description(found))
+    return multiples.framed(result, layers, ("The delay of the population", subtitle), _description(found))
 
 
 def _values(runs: Sequence[RunRecords]) -> Samples:

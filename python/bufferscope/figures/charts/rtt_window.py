@@ -8,7 +8,8 @@ Two rates make two lines.
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes, parts, repetitions
+from bufferscope.figures import axes, multiples, parts, pointer, repetitions
+from bufferscope.figures.chart import Figure
 from bufferscope.figures.source import NoDataError, ResultRecords, points, pooled
 from bufferscope.metrics.network import OVER_TCP, traffic_named, traffic_of_flow
 from bufferscope.metrics.records import RunRecords
@@ -18,24 +19,27 @@ CELLS = 120
 """The plot's columns and rows: samples of one point in one cell share a mark."""
 
 
-def rtt_window(result: ResultRecords) -> alt.LayerChart:
+def rtt_window(result: ResultRecords) -> Figure:
     """A mark for each smoothed round-trip time (ms) and amount of data in flight (packets) of a TCP connection.
 
     Samples of all connections and repetitions are shown; equal ones share a mark, whose tooltip has their number.
     """
-    samples = pooled(result, _samples)
+    samples = pooled(result, _samples).filter(axes.is_known("packets"), axes.is_known("rtt_ms"))
     if samples.is_empty():
         raise NoDataError("rtt_window: no samples of a TCP connection that has measured its round-trip time")
     frame = _cells(samples)
     x, y = _axis(alt.X, "packets", "in flight (packets)", frame), _axis(alt.Y, "rtt_ms", "smoothed RTT (ms)", frame)
     tips = [*axes.point_tooltip(result), axes.tooltip(x), axes.tooltip(y), alt.Tooltip("samples:Q")]
-    marks = alt.Chart(frame).mark_point(size=14, opacity=0.65, clip=True)
-    layers: list[parts.Layer] = [marks.encode(x=x, y=y, color=axes.dot_color(result), tooltip=tips)]
+    color = axes.dot_color(result)
+    marks = alt.Chart(frame).mark_point(size=14, clip=True).encode(x=x, y=y, color=color, tooltip=tips)
+    layers = pointer.clickable([marks.encode(opacity=pointer.dimmed(pointer.isolating(color), 0.65))], color)
     subtitle = parts.sentence(
         "On a straight line through the origin, more in flight only waits longer; its slope is the rate.",
         repetitions.pooled_note(result),
     )
-    return parts.framed(layers, "Round-trip time against data in flight", subtitle, _description(result, samples))
+    return multiples.framed(
+        result, layers, ("Round-trip time against data in flight", subtitle), _description(result, samples)
+    )
 
 
 def _axis(channel: type[axes.Channel], name: str, title: str, frame: pl.DataFrame) -> axes.Channel:

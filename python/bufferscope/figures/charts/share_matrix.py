@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import altair as alt
 
+from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.matrix import Look, matrix
 from bufferscope.figures.source import NoDataError, Point, ResultRecords
 from bufferscope.metrics import NotMeasuredError, metric
@@ -19,7 +20,7 @@ LOOK = Look(
 )
 
 
-def share_matrix(result: ResultRecords) -> alt.LayerChart:
+def share_matrix(result: ResultRecords) -> LayerFigure:
     """One cell per point: the percentage of all goodput that its first TCP traffic gets, as the mean of repetitions.
 
     Points without competing traffic have no cell.

@@ -11,7 +11,8 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from bufferscope.figures import axes, style
+from bufferscope.figures import axes, pointer, style
+from bufferscope.figures.chart import PanelFigure
 from bufferscope.figures.parts import Layer, sentence
 from bufferscope.figures.source import NoDataError, Point, ResultRecords, duration_s, points, probe_path
 from bufferscope.figures.stacked import stacked
@@ -34,7 +35,7 @@ LONG_S = 4 * HOUR
 RTT = "round-trip time (ms)"
 
 
-def smoke(result: ResultRecords) -> alt.ConcatChart:
+def smoke(result: ResultRecords) -> PanelFigure:
     """One panel per point: the median of each interval's answered pings, and their spread.
 
     The median's colour tells how many of the interval's pings were lost; an interval without any answer is left empty.
@@ -56,7 +57,7 @@ def smoke(result: ResultRecords) -> alt.ConcatChart:
     ticks = f"Ticks: the median of {_pings(frames)} pings, coloured by those that were lost; grey: their spread."
     scales = "Each panel has its own scale." if len(known) > 1 else ""
     heading = ("Round-trip times as smoke", sentence(ticks, scales))
-    return stacked(panels, [HEIGHT] * len(known), titles, heading, _description(known, frames))
+    return stacked(panels, [HEIGHT] * len(known), titles, heading, _description(known, frames), _color())
 
 
 def intervals(point: Point) -> pl.DataFrame:
@@ -67,7 +68,7 @@ def intervals(point: Point) -> pl.DataFrame:
     """
     probes = echoes(point.first).sort("sent_ns")
     pings = max(PINGS, math.ceil(probes.height / MOST_INTERVALS))
-    rtt_ms = pl.col("rtt_ns") / 1e6
+    rtt_ms = pl.when(axes.is_known("rtt_ns")).then(pl.col("rtt_ns") / 1e6)
     percents = sorted({50, *(percent for band in BANDS for percent in band)})
     grouped = (
         probes.with_columns(interval=pl.int_range(pl.len()) // pings)
@@ -101,12 +102,19 @@ def _panel(frame: pl.DataFrame, x: alt.X) -> list[Layer]:
         base.mark_rect(style="smoke").encode(x=x, x2="to:Q", y=alt.Y(f"p{low}:Q", title=RTT), y2=f"p{high}:Q")
         for low, high in BANDS
     ]
-    classes = alt.Scale(domain=list(LOSSES), range=style.LOSS)
-    color = alt.Color("loss:O", title="pings lost", sort=None, scale=classes, legend=alt.Legend(symbolType="stroke"))
     times = [alt.Tooltip(f"p{percent}:Q", title=f"p{percent} (ms)", format=",.4~g") for percent in (0, 50, 100)]
     tips = [axes.tooltip(x), *times, alt.Tooltip("lost:Q"), alt.Tooltip("pings:Q", title="of")]
-    medians = base.mark_rule(strokeWidth=2.5, clip=True).encode(x=x, x2="to:Q", y=y, color=color, tooltip=tips)
+    medians = base.mark_rule(strokeWidth=2.5, clip=True).encode(x=x, x2="to:Q", y=y, tooltip=tips)
+    color = _color()
+    medians = medians.encode(color=color, opacity=pointer.dimmed(pointer.isolating(color)))
     return [*bands, medians]
+
+
+def _color() -> alt.Color:
+    """The colour of a median, by the class of its losses."""
+    classes = alt.Scale(domain=list(LOSSES), range=style.LOSS)
+    legend = alt.Legend(symbolType="stroke", symbolOpacity=1)
+    return alt.Color("loss:O", title="pings lost", sort=None, scale=classes, legend=legend)
 
 
 def _pings(frames: list[pl.DataFrame]) -> str:

@@ -4,12 +4,14 @@ This is figure 1 of Gettys and Nichols, "Bufferbloat: dark buffers in the Intern
 the path is full, and from there on the delay does.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes
+from bufferscope.figures import axes, pointer
+from bufferscope.figures.chart import PanelFigure
 from bufferscope.figures.matrix import mean_metric
 from bufferscope.figures.parts import Layer, sentence
 from bufferscope.figures.source import NoDataError, ResultRecords, bottleneck, key_title, points, probe_path, variation
@@ -25,7 +27,7 @@ WINDOW = "window"
 SHOWN = {"mbit": THROUGHPUT, "rtt_ms": DELAY}
 
 
-def throughput_delay(result: ResultRecords) -> alt.ConcatChart:
+def throughput_delay(result: ResultRecords) -> PanelFigure:
     """Goodput of all traffic, and below it the median round-trip time, against the mean number of packets in flight.
 
     A mark is the mean over a point's repetitions. If a window is swept, a line joins the points that differ in it
@@ -43,7 +45,8 @@ def throughput_delay(result: ResultRecords) -> alt.ConcatChart:
         *([_lines(result, frame.drop_nulls("rtt_ms"), x, "rtt_ms", DELAY)] if frame["rtt_ms"].count() else []),
     ]
     heading = ("Throughput and delay against the packets in flight", _subtitle(result, frame))
-    return stacked(panels, [HEIGHT] * len(panels), [""] * len(panels), heading, _description(frame))
+    color, *_ = _series(result, frame["series"].unique(maintain_order=True).to_list())
+    return stacked(panels, [HEIGHT] * len(panels), [""] * len(panels), heading, _description(frame), color)
 
 
 def _frame(result: ResultRecords) -> pl.DataFrame:
@@ -74,14 +77,28 @@ def _lines(result: ResultRecords, frame: pl.DataFrame, x: alt.X, value: str, tit
     """A line with marks for each series; marks alone if no window is swept."""
     y = alt.Y(f"{value}:Q", title=title, scale=alt.Scale(zero=True))
     series = frame["series"].unique(maintain_order=True).to_list()
-    said = ", ".join(dict.fromkeys(key_title(key) for key in _others(result))) or "point"
-    color = alt.Color("series:N", title=said, sort=None, scale=alt.Scale(domain=series))
+    color, dash, shape = _series(result, series)
     tips = [*axes.point_tooltip(result), axes.tooltip(x)]
     tips += [alt.Tooltip(f"{name}:Q", title=told, format=",.4~g") for name, told in SHOWN.items()]
-    chosen = color if len(series) > 1 else alt.Undefined
-    base = alt.Chart(frame).encode(x=x, y=y, color=chosen)
-    joined = [base.mark_line(clip=True).encode(order="in_flight:Q")] if _is_swept(result) else []
-    return [*joined, base.mark_point(size=40, clip=True).encode(tooltip=tips)]
+    base = alt.Chart(frame).encode(x=x, y=y, color=color, opacity=pointer.dimmed(pointer.isolating(color)))
+    joined = (
+        [base.mark_line(clip=True).encode(order="in_flight:Q", detail="series:N", strokeDash=dash)]
+        if _is_swept(result)
+        else []
+    )
+    return [*joined, base.mark_point(size=40, clip=True).encode(tooltip=tips, shape=shape)]
+
+
+def _series(result: ResultRecords, names: Sequence[str]) -> tuple[Any, Any, Any]:
+    """Colour, dash and shape of the series; none for a single one."""
+    if len(names) < 2:
+        return alt.Undefined, alt.Undefined, alt.Undefined
+    said = ", ".join(dict.fromkeys(key_title(key) for key in _others(result))) or "point"
+    legend = alt.Legend(symbolOpacity=1)
+    color = axes.series_color(names, said, legend)
+    if _is_swept(result):
+        return color, axes.series_dash(names, said, legend), alt.Undefined
+    return color, alt.Undefined, axes.series_shape(names, said, legend)
 
 
 def _is_swept(result: ResultRecords) -> bool:

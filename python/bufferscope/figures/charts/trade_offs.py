@@ -7,17 +7,17 @@ Throughput and Low Delay over Cellular Networks" (NSDI 2013), which draw an elli
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import altair as alt
 import numpy as np
 import polars as pl
 
-from bufferscope.figures import labels, style
+from bufferscope.figures import labelled, pointer
+from bufferscope.figures.chart import Layer, PanelFigure
 from bufferscope.figures.families import FAMILIES, families
-from bufferscope.figures.labels import Place
+from bufferscope.figures.labelled import Axis, Mark, Plane, Surroundings
 from bufferscope.figures.matrix import interval, mean_metric
-from bufferscope.figures.parts import Layer, lines
+from bufferscope.figures.panels import Layout, arranged
 from bufferscope.figures.source import NoDataError, Point, ResultRecords, key_title, points, probe_path, variation
 from bufferscope.metrics import metric
 from bufferscope.metrics.network import OVER_TCP, traffic_named
@@ -74,27 +74,13 @@ class _Frame:
     """Whether the colours are those of families of disciplines."""
     said: str
     """What the series are."""
+    is_first: bool = False
+    """Whether it is the first panel, which has the legend's choice."""
     goodput: str = GOODPUT
     """The title of the panel's axis of goodput."""
 
-    def pixel(self, rtt_ms: float, mbit: float) -> Place:
-        """Where a mark is in a panel of the least width."""
-        (left, right), (low, high) = self.x, self.y
-        across = math.log(rtt_ms / left) / math.log(right / left)
-        return across * LEAST_WIDTH, (high - mbit) / (high - low) * HEIGHT
 
-    def time(self, pixel: float) -> float:
-        """The value at these pixels from the left, in milliseconds."""
-        left, right = self.x
-        return float(f"{left * (right / left) ** (pixel / LEAST_WIDTH):.6g}")
-
-    def rate(self, pixel: float) -> float:
-        """The value at these pixels from the top, in Mbit/s."""
-        low, high = self.y
-        return float(f"{high - pixel / HEIGHT * (high - low):.6g}")
-
-
-def trade_offs(result: ResultRecords) -> alt.ConcatChart:
+def trade_offs(result: ResultRecords) -> PanelFigure:
     """A mark for each point at its median round-trip time and the goodput of all its traffic, with its name beside it.
 
     Both are means over the repetitions. The ellipse would hold 95 % of the repetitions if their scatter, in goodput and
@@ -128,24 +114,13 @@ def trade_offs(result: ResultRecords) -> alt.ConcatChart:
         _panel(
             panel,
             [spot for spot in spots if spot.panel == panel],
-            replace(frame, goodput=TCP_GOODPUT if panel in without_datagrams else GOODPUT),
+            replace(frame, is_first=number == 0, goodput=TCP_GOODPUT if panel in without_datagrams else GOODPUT),
         )
-        for panel in panels
+        for number, panel in enumerate(panels)
     ]
     subtitle = _subtitle(spots, hidden, bool(without_datagrams))
-    title = alt.TitleParams("Goodput against latency", subtitle=lines(subtitle))
-    beside = AXIS + RIGHT
-    spacing = {"row": TITLE_AND_AXIS, "column": beside + BETWEEN}
-    chart = alt.concat(*drawn, columns=columns, spacing=spacing, bounds="flush").properties(
-        title=title,
-        description=_description(spots),
-        usermeta={
-            "wide": True,
-            "panels": {"beside": beside, "between": BETWEEN, "columns": columns, "least": LEAST_WIDTH},
-        },
-    )
-    configured: alt.ConcatChart = chart.configure(**style.config(style.LIGHT))
-    return configured
+    layout = Layout(columns, TITLE_AND_AXIS, AXIS + RIGHT, BETWEEN, LEAST_WIDTH)
+    return arranged(drawn, layout, ("Goodput against latency", subtitle), _description(spots))
 
 
 def _spots(result: ResultRecords) -> tuple[list[Spot], dict[str, list[str]], set[str]]:
@@ -221,6 +196,7 @@ def _panel(panel: str, spots: Sequence[Spot], frame: _Frame) -> alt.LayerChart:
         if rows[f"{field}_low"].is_not_null().any():
             ends = {"low": "95 % interval of the mean, from", "high": "to"}
             tips += [alt.Tooltip(f"{field}_{end}:Q", title=said, format=",.4~g") for end, said in ends.items()]
+    isolated = pointer.isolating(color)
     layers: list[Layer] = []
     ellipses = pl.DataFrame(
         [vertex | {"kind": spot.kind} for spot in spots for vertex in ellipse(spot)],
@@ -231,68 +207,31 @@ def _panel(panel: str, spots: Sequence[Spot], frame: _Frame) -> alt.LayerChart:
             strokeWidth=1.25, fillOpacity=0.16, interpolate="linear-closed", clip=True, aria=False
         )
         fill = alt.Fill("kind:N", scale=alt.Scale(domain=list(frame.kinds)), legend=None)
-        layers.append(outline.encode(x=x, y=y, color=color, fill=fill, detail="series:N", order="order:Q"))
-    around = [(vertex["rtt_ms"], vertex["mbit"]) for vertex in ellipses.iter_rows(named=True)]
+        outline = outline.encode(x=x, y=y, color=color, fill=fill, detail="series:N", order="order:Q")
+        layers.append(outline.encode(opacity=pointer.dimmed(isolated)))
+    plane = Plane(Axis.of(x, LEAST_WIDTH), Axis.of(y, HEIGHT))
+    outlines = [plane.place(vertex["rtt_ms"], vertex["mbit"]) for vertex in ellipses.iter_rows(named=True)]
+    names = [Mark(spot.rtt.mean, spot.rate.mean, spot.series, spot.kind) for spot in spots]
+    around = Surroundings([CORNER], outlines)
     corner = alt.Chart(pl.DataFrame({"words": ["better"]})).encode(x=alt.value(14), y=alt.value(13))
     marks = alt.Chart(rows).mark_point(size=60).encode(x=x, y=y, color=color, tooltip=tips)
+    marks = marks.encode(opacity=pointer.dimmed(isolated))
     if frame.families:
         shapes = list(SHAPES)[: len(frame.kinds)]
         marks = marks.encode(
             shape=alt.Shape("kind:N", scale=alt.Scale(domain=list(frame.kinds), range=shapes), legend=legend)
         )
     layers += [
-        *_labels(spots, around, frame, x, y, color),
+        *labelled.layers(names, plane, (x, y, color), frame.kinds, around, pointer.dimmed(isolated)),
         marks,
         corner.mark_point(style="guide", shape="arrow", angle=315, size=180, aria=False),
         corner.mark_text(style="note", align="left", dx=10, aria=False).encode(text="words:N"),
     ]
-    chart: alt.LayerChart = alt.LayerChart(layer=list(layers))
+    chart = alt.LayerChart(layer=pointer.clickable(layers, color) if frame.is_first else layers)
     chart.width, chart.height = frame.width, HEIGHT
     if panel:
         chart.title = alt.TitleParams(panel, fontSize=14)
     return chart
-
-
-def _labels(
-    spots: Sequence[Spot], around: Sequence[Place], frame: _Frame, x: alt.X, y: alt.Y, color: alt.Color
-) -> list[Layer]:
-    """The names, in one label for marks that nearly coincide, and thin lines from the labels to the marks."""
-    places = [frame.pixel(spot.rtt.mean, spot.rate.mean) for spot in spots]
-    groups = []
-    for members in labels.shared(places, [spot.kind for spot in spots]):
-        own = [spots[index] for index in members]
-        groups.append(
-            (members, labels.wrapped([each.series for each in own], [each.kind for each in own], frame.kinds))
-        )
-    ellipses = [frame.pixel(*vertex) for vertex in around]
-    placed = labels.place(places, groups, (LEAST_WIDTH, HEIGHT), [CORNER], ellipses)
-    segments: list[tuple[Place, Place]] = []
-    texts: list[dict[str, object]] = []
-    for label in placed:
-        chain = sorted(places[index] for index in label.members)
-        segments += [(places[label.mark], label.end), *pairwise(chain)]
-        bottom = label.top + labels.LINE * len(label.lines)
-        if label.align != "center" and len(label.lines) > 1:
-            segments.append(((label.anchor, label.top), (label.anchor, bottom)))
-        for number, (words, kind) in enumerate(label.lines):
-            at = label.top + labels.LINE * (number + 0.5)
-            row = {"words": words, "kind": kind, "rtt_ms": frame.time(label.anchor), "mbit": frame.rate(at)}
-            texts.append(row | {"align": label.align})
-    drawn = pl.DataFrame(
-        [
-            {"rtt_ms": frame.time(x1), "mbit": frame.rate(y1), "to_ms": frame.time(x2), "to_mbit": frame.rate(y2)}
-            for (x1, y1), (x2, y2) in segments
-        ]
-    )
-    rule = alt.Chart(drawn).mark_rule(style="leader", aria=False)
-    drawn_layers: list[Layer] = [rule.encode(x=x, y=y, x2="to_ms:Q", y2="to_mbit:Q")]
-    for align, aside in zip(labels.ALIGNS, (4, 0, -4), strict=True):
-        if own_rows := [row for row in texts if row["align"] == align]:
-            text = alt.Chart(pl.DataFrame(own_rows).drop("align")).mark_text(
-                style="label", align=align, baseline="middle", dx=aside, clip=False
-            )
-            drawn_layers.append(text.encode(x=x, y=y, text="words:N", color=color))
-    return drawn_layers
 
 
 def ellipse(spot: Spot) -> list[dict[str, object]]:
@@ -326,7 +265,7 @@ def _span_of_times(spots: Sequence[Spot]) -> tuple[float, float]:
     times = [spot.rtt.mean for spot in spots]
     low, high = min(times), max(times)
     if high / low < 4:
-        middle = math.sqrt(high * low)
+        middle = math.sqrt(high) * math.sqrt(low)
         low, high = min(low, middle / 2), max(high, middle * 2)
     return float(f"{low * (low / high) ** 0.1:.3g}"), float(f"{high * (high / low) ** 0.06:.3g}")
 

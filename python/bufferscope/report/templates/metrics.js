@@ -7,6 +7,12 @@
   const fits = (wanted, text) => wanted.every((word) => text.toLowerCase().includes(word));
   const plain = (text) => text.replace(NARROW_BLANK, "").replace(/\u00a0/g, " ").trim();
 
+  // A heading's tooltip has the metric's whole name, and its meaning, which the page has once.
+  const meanings = [...document.querySelectorAll(".meanings dd")].map((each) => each.firstChild.textContent.trim());
+  for (const cell of document.querySelectorAll("th[data-metric]")) {
+    cell.title = [cell.dataset.metric, meanings[cell.dataset.means]].filter(Boolean).join(": ");
+  }
+
   // Shows the columns whose name or meaning contains all the words searched for, and the rows whose label does.
   function filter(form) {
     const metrics = words(form.elements.metrics.value);

@@ -1,5 +1,5 @@
-// Replaces each figure's still picture with an interactive chart in the page's colours. Without this script, the
-// pictures stay.
+// Replaces each figure's still picture with an interactive chart in the page's colours, once the figure is near the
+// part of the page that is shown. Without this script, or if a chart cannot be drawn, the picture stays.
 (() => {
   "use strict";
   const NARROW = 460;
@@ -15,14 +15,67 @@
   const themes = JSON.parse(document.getElementById("themes").textContent);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const figures = [...document.querySelectorAll("figure")];
+  const datasets = new Map([...document.querySelectorAll("script.data")].map((each) => [each.dataset.name, each]));
+  // How far from the screen a figure is drawn, in pixels.
+  const NEAR = "800px";
   const TIME = "time_s";
   // A signal that is set from outside is not computed again.
   const AS_IT_IS = { skip: true };
 
+  // The content of a script element, which is compressed.
+  function inflated(element) {
+    const bytes = Uint8Array.from(atob(element.textContent), (character) => character.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate")));
+  }
+  const read = (element) => inflated(element).json();
+
+  // The library that draws charts, which is not run before there is one to draw.
+  let library;
+  async function embed(...chart) {
+    library ??= inflated(document.getElementById("charts")).text().then((code) => (0, eval)(code));
+    await library;
+    return vegaEmbed(...chart);
+  }
+
+  // A figure's chart with rows of data; `report/datasets.py` says how the data are written.
+  async function written(figure) {
+    const spec = await read(figure.querySelector("script.spec"));
+    const used = new Set();
+    JSON.stringify(spec, (key, value) => {
+      if (key === "data" && datasets.has(value?.name)) used.add(value.name);
+      return value;
+    });
+    spec.datasets = {};
+    for (const name of used) spec.datasets[name] = rows(await read(datasets.get(name)));
+    return spec;
+  }
+
+  function rows({ rows: count, columns, values }) {
+    if (values) return values;
+    const found = Array.from({ length: count }, () => ({}));
+    for (const [name, column] of Object.entries(columns)) {
+      unpacked(column).forEach((value, row) => { found[row][name] = value; });
+    }
+    return found;
+  }
+
+  function unpacked(column) {
+    if (Array.isArray(column)) return column;
+    if (column.steps) {
+      let sum = 0;
+      return column.steps.map((step) => (sum += step) / column.unit);
+    }
+    const values = [];
+    for (let at = 0; at < column.runs.length; at += 2) {
+      values.push(...Array(column.runs[at + 1]).fill(column.words[column.runs[at]]));
+    }
+    return values;
+  }
+
   // A legend has as many columns as there is room for. If all entries fit in one line, they are beside its title.
-  function configuration(figure) {
+  function configuration(figure, spec) {
     const config = structuredClone(themes[dark.matches ? "dark" : "light"]);
-    const { names, title } = legend(figure);
+    const { names, title } = legend(spec);
     const widths = names.map((name) => CHARACTER * name.length + SYMBOL);
     const plot = figure.clientWidth - BESIDE;
     if (figure.clientWidth < NARROW || widths.reduce((sum, width) => sum + width, CHARACTER * title.length) > plot) {
@@ -34,16 +87,15 @@
   }
 
   // The entries of the legend of colours.
-  function legend(figure) {
-    const { layer = [] } = JSON.parse(figure.querySelector("script.spec").textContent);
+  function legend({ layer = [] }) {
     const color = layer.map(({ encoding }) => encoding?.color).find((code) => code?.legend);
     return { names: color?.scale?.domain ?? [], title: color?.title ?? "" };
   }
 
   // Among figures that share a time axis, only the lowest names it. On a phone, there is no room for names beside a
   // plot.
-  function specification(figure) {
-    const spec = JSON.parse(figure.querySelector("script.spec").textContent);
+  async function specification(figure) {
+    const spec = await written(figure);
     if (spec.concat) return panels(spec, figure.clientWidth);
     if (figure.clientWidth < NARROW) {
       spec.layer = spec.layer.filter(({ name }) => name !== "names");
@@ -68,21 +120,35 @@
   }
 
   async function draw(figure) {
-    const spec = specification(figure);
-    const target = figure.querySelector(".live");
-    if (spec.concat) figure.drawnWidth = figure.clientWidth;
-    figure.classList.add("is-live");
     try {
+      const spec = await specification(figure);
+      const target = figure.querySelector(".live");
+      figure.drawnWidth = spec.concat && figure.clientWidth;
+      figure.classList.add("is-live");
       figure.view?.finalize();
-      const options = { mode: "vega-lite", actions: false, renderer: "canvas", config: configuration(figure) };
+      const options = { mode: "vega-lite", actions: false, renderer: "canvas", config: configuration(figure, spec) };
       options.tooltip = { theme: dark.matches ? "dark" : "light" };
-      figure.view = (await vegaEmbed(target, spec, options)).view;
+      figure.view = (await embed(target, spec, options)).view;
       stacks.get(figure.parentElement)?.join(figure);
       figure.dataset.drawn = "";
+      delete figure.dataset.failed;
+      figure.querySelector(".reason")?.remove();
     } catch (error) {
-      figure.classList.remove("is-live");
-      console.error(figure.id, error);
+      leave(figure, error);
     }
+  }
+
+  // Shows the still picture of a chart that cannot be drawn, and why.
+  function leave(figure, error) {
+    console.error(figure.id, error);
+    figure.classList.remove("is-live");
+    figure.view = undefined;
+    delete figure.dataset.drawn;
+    figure.dataset.failed = "";
+    const files = figure.querySelector(".files");
+    const reason = files.querySelector(".reason") ?? files.appendChild(document.createElement("span"));
+    reason.className = "reason";
+    reason.textContent = `Not interactive: ${error.message ?? error}`;
   }
 
   // Figures over time that are below one another share the time under the pointer, the period shown and the chosen
@@ -196,17 +262,33 @@
 
   const stacks = new Map([...document.querySelectorAll(".stack")].map((element) => [element, new Stack(element)]));
 
-  // One after another, so that the page stays responsive in between.
-  let turn = 0;
-  async function drawAll() {
-    const mine = ++turn;
-    for (const figure of figures) {
-      if (mine !== turn) return;
+  // Figures whose charts are to be drawn: one after another, so that the page stays responsive in between.
+  const wanted = new Set();
+  let busy = false;
+  async function drawWanted() {
+    if (busy) return;
+    busy = true;
+    for (const figure of wanted) {
+      wanted.delete(figure);
       await draw(figure);
       await new Promise((resolve) => setTimeout(resolve));
     }
+    busy = false;
     document.documentElement.dataset.drawn = dark.matches ? "dark" : "light";
   }
+  function want(asked) {
+    for (const figure of asked) wanted.add(figure);
+    drawWanted();
+  }
+
+  // Figures that move together are drawn together.
+  const near = new IntersectionObserver((entries) => {
+    const reached = entries.filter(({ isIntersecting }) => isIntersecting).map(({ target }) => target);
+    const asked = reached.flatMap((figure) => stacks.get(figure.parentElement)?.figures ?? figure);
+    for (const figure of asked) near.unobserve(figure);
+    want(asked);
+  }, { rootMargin: `${NEAR} 0px` });
+  for (const figure of figures) near.observe(figure);
 
   // Charts of panels do not follow the width of the page by themselves. Of the widths that follow one another while one
   // is drawn, the last is drawn next.
@@ -216,12 +298,11 @@
     }
   });
   async function redraw(figure) {
-    if (figure.drawnWidth !== undefined && figure.drawnWidth !== figure.clientWidth) await draw(figure);
+    if (figure.drawnWidth && figure.drawnWidth !== figure.clientWidth) await draw(figure);
   }
   for (const figure of figures) widths.observe(figure);
 
-  dark.addEventListener("change", drawAll);
-  drawAll();
+  dark.addEventListener("change", () => want(figures.filter((figure) => figure.view)));
 
   // Paper has no folds: opens all of them, and afterwards closes those that were closed.
   let closed = [];
