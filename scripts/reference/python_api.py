@@ -89,7 +89,7 @@ def attributes(owner: type) -> dict[str, str]:
 def parameters(function: Function) -> dict[str, inspect.Parameter]:
     """The parameters that a caller gives, by name; `*` is part of a name."""
     given = inspect.signature(function).parameters.values()
-    starred = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    starred: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     return {starred.get(each.kind, "") + each.name: each for each in given if each.name not in ("self", "cls")}
 
 

@@ -44,7 +44,7 @@ def test_the_pictures_are_small_and_all_are_shown() -> None:
 
 def test_a_picture_is_drawn_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gallery, "DIRECTORY", tmp_path)
-    monkeypatch.setitem(gallery.FIGURES, "rtt", gallery.Shown("ucas-reproduce", {"duration": "2s"}))  # type: ignore[arg-type]
+    monkeypatch.setitem(gallery.FIGURES, "rtt", gallery.Shown("ucas-reproduce", {"duration": "2s"}))
     gallery.main(["rtt"])
     assert (tmp_path / "rtt.svg").read_text(encoding="utf-8").startswith("<svg")
     assert len(list(tmp_path.iterdir())) == 1
