@@ -116,15 +116,10 @@ def _rtt() -> list[Definition]:
 
 
 def _idle(source: str) -> list[Definition]:
-    probes = "of the probes that were sent before and after the load of a test"
+    probes = "of the probes that were sent before the load of a test, and after it once the queues have drained"
     return [
         Definition("idle.p<N>_ms", "ms", f"Percentile of the round-trip time {probes}, lost ones as +inf.", source),
-        Definition(
-            "idle.max_ms",
-            "ms",
-            "The longest of their round-trip times; the queue is still full for a while after the load.",
-            source,
-        ),
+        Definition("idle.max_ms", "ms", "The longest of their round-trip times.", source),
         Definition("idle.sent", "probes", "Their number.", source),
         Definition("idle.lost", "probes", "Those of them that were never answered, or not in time.", source),
     ]
