@@ -82,7 +82,8 @@
       const columns = Math.max(1, Math.min(names.length, Math.floor(plot / Math.max(0, ...widths))));
       Object.assign(config.legend, { columns, titleOrient: "top", layout: { top: { direction: "vertical" } } });
     }
-    if (figure.clientWidth < NARROW) config.axisX = { ...config.axisX, tickCount: 5 };
+    const across = spec.concat ? spec.concat[0].width : figure.clientWidth;
+    if (across < NARROW) config.axisX = { ...config.axisX, tickCount: 5 };
     return config;
   }
 
