@@ -46,7 +46,7 @@ TOLD = {
     "round_trips": [LIMIT, TIME, RTT, "flow"],
     "rtt_window": [LIMIT, "in flight (packets)", "smoothed RTT (ms)", "samples"],
     "rtt_members": [LIMIT, "95th percentile of a member's round-trip time (ms)", "members (%)"],
-    "reaction_time": ["congestion", "buffer (rate × 100 ms)"],
+    "reaction_time": ["tcp congestion", "buffer (rate × 100 ms)"],
     "rtt_matrix": [LIMIT, "at", "median round-trip time (ms)"],
     "goodput_matrix": [LIMIT, "at", "goodput (Mbit/s)"],
 }  # fmt: skip
