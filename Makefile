@@ -111,6 +111,8 @@ bench: $(STAMPS)/extension ## Measure speed and memory: of the simulator (and ns
 agent: $(STAMPS)/agent ## Build the agent for the host and guest engines as one static file
 
 wheel: $(STAMPS)/agent $(STAMPS)/run ## Build a package with everything in it, for `pip install dist/*.whl`
+	@mkdir -p python/bufferscope/bin
+	@PYTHONPATH=python $(BIN)/python -c 'from bufferscope.commit import commit; print(commit())' > python/bufferscope/bin/commit
 	$(BIN)/maturin build --release --locked --out dist
 
 docs: $(STAMPS)/extension $(STAMPS)/docs ## Build the documentation as a web site in site/
@@ -122,6 +124,7 @@ reference: $(STAMPS)/extension ## Write the reference pages that are made from t
 
 pictures: $(STAMPS)/extension ## Draw the pictures of README.md and docs/ from fresh runs
 	$(BIN)/python scripts/pictures.py
+	$(BIN)/python scripts/gallery.py
 
 lock: $(STAMPS)/check ## Update the locked requirements/*.txt from pyproject.toml
 	scripts/lock.sh $(BIN)/uv

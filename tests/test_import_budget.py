@@ -1,10 +1,12 @@
 """One budget of memory and time for each file: whatever its format, a file ends within it, or in one clear error."""
 
+import bz2
 import gzip
 import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -52,9 +54,13 @@ def test_every_format_draws_on_the_time_of_its_file(name: str) -> None:
         read(LARGE[name])
 
 
-def test_decompression_draws_on_the_time_as_well() -> None:
+COMPRESSED = pytest.mark.parametrize("compress", [gzip.compress, bz2.compress])
+
+
+@COMPRESSED
+def test_decompression_draws_on_the_time_as_well(compress: Callable[[bytes], bytes]) -> None:
     with budget.limits(Budget(seconds=0)), pytest.raises(Unusable, match="reading takes more than 0 s"):
-        content.decompressed(gzip.compress(b"x"))
+        content.decompressed(compress(b"x"))
 
 
 def test_the_probes_that_a_file_may_imply_are_counted_over_all_targets() -> None:
@@ -63,18 +69,31 @@ def test_the_probes_that_a_file_may_imply_are_counted_over_all_targets() -> None
         read(text)
 
 
-def test_many_members_of_gzip_take_time_in_proportion() -> None:
+@COMPRESSED
+def test_many_members_take_time_in_proportion(compress: Callable[[bytes], bytes]) -> None:
     """Each was copied once for every member before it: 100,000 of them took minutes."""
-    member = gzip.compress(b"x")
-    begin = time.monotonic()
+    member = compress(b"x")
+    begin = time.process_time()
     assert content.decompressed(member * 100_000) == b"x" * 100_000
-    assert time.monotonic() - begin < 10
+    assert time.process_time() - begin < 20
 
 
-def test_bytes_behind_the_compressed_content_are_not_ignored() -> None:
-    assert content.decompressed(gzip.compress(b"x") + bytes(512)) == b"x"
+@COMPRESSED
+def test_bytes_behind_the_compressed_content_are_not_ignored(compress: Callable[[bytes], bytes]) -> None:
+    assert content.decompressed(compress(b"x") + bytes(512)) == b"x"
     with pytest.raises(Unusable, match="found 4 bytes behind the compressed content"):
-        content.decompressed(gzip.compress(b"x") + b"more")
+        content.decompressed(compress(b"x") + b"more")
+
+
+@COMPRESSED
+def test_a_small_file_cannot_become_a_huge_one(compress: Callable[[bytes], bytes]) -> None:
+    packed = compress(bytes(64 << 20))
+    assert len(packed) < 100_000
+    with pytest.raises(Unusable, match="found more than 1000000 bytes when decompressed"):
+        content.decompressed(packed, 1_000_000)
+    for bad in (packed[:-20], compress(b"x" * 1000)[:-5]):
+        with pytest.raises(Unusable, match="cut off"):
+            content.decompressed(bad)
 
 
 @pytest.mark.parametrize("megabytes", [800, 1200])

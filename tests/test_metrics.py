@@ -503,5 +503,8 @@ def test_a_load_test_is_measured_under_its_load_and_its_idle_probes_are_a_row_of
     assert (found["idle.p50_ms"], found["idle.max_ms"], found["idle.sent"], found["idle.lost"]) == (10, 10, 39, 1)
     warm = metrics.compute(HandmadeRun(scenario({"t.up": flow, "ping": PING}, warmup_s=4), rows))
     assert (warm["rtt.sent"], warm["idle.sent"]) == (41, 39)
+    slow = [{**row, "rtt_ns": 500 * MS} if row["seq"] in range(76, 85) else row for row in rows["probes"]]
+    draining = metrics.compute(HandmadeRun(scenario({"t.up": flow, "ping": PING}), {**rows, "probes": slow}))
+    assert (draining["rtt.max_ms"], draining["idle.max_ms"], draining["idle.sent"]) == (500, 10, 39 - 5)
     plain = metrics.compute(HandmadeRun(scenario({"up": flow, "ping": PING}), rows))
     assert (plain["rtt.sent"], "idle.sent" in plain) == (100, False)

@@ -27,18 +27,18 @@ def sized(tmp_path_factory: pytest.TempPathFactory) -> Sizing:
     return bs.size("10mbit", "40ms", congestion="reno", repeat=2, out=tmp_path_factory.mktemp("size"))
 
 
-def test_document_003_has_2500_bytes_in_flight_on_its_uplink() -> None:
+def test_gettys_and_nichols_have_2500_bytes_in_flight_on_its_uplink() -> None:
     """2 Mbit/s and 10 ms: "the true BDP was 2.5 KB"."""
     assert answers(read_line("2mbit", "10ms"))[0].value == 2500
 
 
 @pytest.mark.parametrize(("size_bytes", "rate_bps", "says_s"), [(128e3, 3e6, 0.34), (128e3, 1e6, 1.0), (500e3, 2e6, 2)])
-def test_buffers_drain_as_document_003_says(size_bytes: float, rate_bps: float, says_s: float) -> None:
+def test_buffers_drain_as_gettys_and_nichols_say(size_bytes: float, rate_bps: float, says_s: float) -> None:
     """128 KB at 3 Mbit/s take 340 ms, at 1 Mbit/s "about 1 second"; 500 KB at 2 Mbit/s are two seconds of delay."""
     assert drain_s(size_bytes, rate_bps) == pytest.approx(says_s, rel=0.03)
 
 
-def test_the_round_trip_is_that_of_document_001() -> None:
+def test_the_round_trip_is_that_of_the_lab_report() -> None:
     """Links of 1 Gbit/s and 10 Mbit/s, 4 ms of propagation; a packet takes 12,112 bits: 1.2112 ms and 12 µs."""
     line = Line(rate_bps=10_000_000, rtt_ns=4_000_000)
     queued_s, once_s = 20 * 1.2112e-3, 2 * 1.2112e-3 + 2 * 12.112e-6

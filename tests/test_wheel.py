@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from laboratory import SMALL, write
 
+import bufferscope as bs
+from bufferscope.commit import WRITTEN, commit
 from bufferscope.engines import agent
 
 ROOT = Path(__file__).parents[1]
@@ -25,6 +27,9 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the agent that 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("dist")
+    written = ROOT / "python" / "bufferscope" / WRITTEN
+    written.parent.mkdir(exist_ok=True)
+    written.write_text(f"{commit()}\n")  # as `make wheel` does
     command = ["maturin", "build", "--release", "--locked", "--offline", "--quiet", "--out", str(directory)]
     # As the Makefile sets it: another value would have cargo build everything again.
     environment = os.environ | {"PYO3_PYTHON": sys.executable}
@@ -73,6 +78,11 @@ def test_the_agent_is_in_it_and_may_be_executed(wheel: Path) -> None:
         assert member.external_attr >> 16 & 0o111
         assert archive.read(member) == agent.program().read_bytes()
         assert not [name for name in archive.namelist() if "__pycache__" in name]
+
+
+def test_the_installed_program_knows_the_commit_that_it_was_built_from(installed: Path, tmp_path: Path) -> None:
+    assert commit()
+    assert call(installed, tmp_path, "--version") == f"bufferscope {bs.__version__} (commit {commit()})\n"
 
 
 def test_the_installed_program_runs_the_simulator(installed: Path, tmp_path: Path) -> None:

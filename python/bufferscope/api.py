@@ -49,20 +49,57 @@ def run(
     cluster: str | None = None,
     layout: str = "auto",
 ) -> Result:
-    """Run an experiment: every point of its sweep with `repeat` seeds from `seed` on (by default as its file says).
+    """Run an experiment: every point of its sweep, with one or several seeds.
 
-    `name_or_path` is a name from the catalogue (`bufferscope.catalogue()`) or a TOML file. `overrides` change its keys:
-    a dict of values by path, or texts as for `--set`.
-    The runs are stored under `out` and returned together, also with several engines (`["sim", "guest"]`).
-    `kernel` selects the guest's kernel, as in `"6.12"`.
-    Equal arguments give equal records, whatever `jobs` is. With `reuse`, a stored run is reused if a new run would give
-    the same records. With `capture`, the engines guest and host store the packets that they carry, for
-    `bufferscope export --format pcapng`. `cluster` is the address of a Dask scheduler (`"tcp://HOST:PORT"`), or
-    `"local:4"` for four workers started here. Then its workers make the runs, which are stored on this machine all the
-    same. `layout` is `"single"` to store each run in a directory of its own, or `"sweep"` to store many runs of the
-    simulator together, which takes less time and space if they are short. By default, at least 200 short runs are
-    stored together.
+    The runs are stored, and returned together. Equal arguments give equal records, whatever `jobs` is.
 
+    Parameters
+    ----------
+    name_or_path
+        A name from the catalogue (`bufferscope.catalogue()`), or the path of a TOML file.
+    overrides
+        Changes to keys of the file: a dict of values by path, or texts as for `--set` (`"link.wan.rate=2mbit"`).
+    seed
+        The first seed, a whole number from 0 on. Everything random in a run comes from its seed.
+    repeat
+        The number of runs of each point, with consecutive seeds. Default: as the file says.
+    jobs
+        The number of runs that are carried out at once. Default: one for each processor.
+    out
+        The directory under which the runs are stored.
+    engine
+        What carries the packets: `"sim"`, `"guest"` or `"host"`, or a list of several.
+    kernel
+        The kernel of the engine guest, as in `"6.12"`. Default: the one that `bufferscope guest build` takes.
+    reuse
+        Take a stored run if a new one would give the same records.
+    capture
+        The engines guest and host also store the packets that they carry, for `bufferscope export --format pcapng`.
+    watcher
+        An object whose methods `advanced` and `finished` are called while runs are carried out.
+    cluster
+        The address of a Dask scheduler (`"tcp://HOST:PORT"`) whose workers make the runs, or `"local:4"` for four
+        workers on this machine. The runs are stored here either way.
+    layout
+        `"single"` stores each run in a directory of its own; `"sweep"` stores many runs of the simulator together,
+        which takes less time and space if they are short; `"auto"` does so for at least 200 short runs.
+
+    Returns
+    -------
+    Result
+        The runs of all engines, points and seeds, in the order of the points.
+
+    Raises
+    ------
+    ExperimentError
+        The experiment does not exist, or its file has mistakes: one line of text for each.
+    InputError
+        Another argument is impossible, or `out` can't be written.
+    EngineError
+        An engine is not available here, or failed.
+
+    Examples
+    --------
     >>> import bufferscope as bs
     >>> result = bs.run("ucas-reproduce", {"link.bottleneck.rate": "2mbit"}, repeat=3)          # doctest: +SKIP
     """
@@ -91,11 +128,54 @@ def choose(
 ) -> "Choice":
     """Run an experiment with every queueing discipline at its bottleneck, and say which one to take and why.
 
-    Tail drop is tried in a few sizes. The bottleneck is the port with the smallest rate on the way of the traffic's
-    data; `link` (`"wan"` or `"wan.reverse"`) chooses another one. `point` chooses values of swept keys, as in
-    `["traffic.rival.flows=1"]`; by default the first of each. The other arguments are those of `run`. Raises
-    `InputError` if nothing queues.
+    Tail drop is tried in a few sizes.
 
+    Parameters
+    ----------
+    name_or_path
+        A name from the catalogue, or the path of a TOML file.
+    overrides
+        Changes to keys of the file, as for `run`.
+    link
+        The link and direction whose queue is chosen, as in `"wan"` or `"wan.reverse"`. Default: the port with the
+        smallest rate on the way of the traffic's data.
+    point
+        Values of swept keys, as in `["traffic.rival.flows=1"]`. Default: the first of each.
+    seed
+        The first seed, a whole number from 0 on. Everything random in a run comes from its seed.
+    repeat
+        The number of runs of each point, with consecutive seeds.
+    jobs
+        The number of runs that are carried out at once. Default: one for each processor.
+    out
+        The directory under which the runs are stored.
+    engine
+        What carries the packets: `"sim"`, `"guest"` or `"host"`.
+    kernel
+        The kernel of the engine guest, as for `run`.
+    reuse
+        Take a stored run if a new one would give the same records.
+    watcher
+        Informed of progress, as for `run`.
+    cluster
+        The address of a Dask scheduler, as for `run`.
+
+    Returns
+    -------
+    Choice
+        Every queue that was tried with what it did, and the one to take.
+
+    Raises
+    ------
+    ExperimentError
+        The experiment does not exist, or its file has mistakes.
+    InputError
+        Nothing queues at the link, or another argument is impossible.
+    EngineError
+        The engine is not available here, or failed.
+
+    Examples
+    --------
     >>> choice = bs.choose("my-home.toml", repeat=5)                                            # doctest: +SKIP
     >>> choice.best.name, choice.command                                                        # doctest: +SKIP
     """
@@ -111,12 +191,35 @@ def choose(
 
 @checked(path=PATH, overrides=optional(OVERRIDES), newest=FLAG)
 def load(path: str | PathLike[str], overrides: Overrides | None = None, *, newest: bool = False) -> Result:
-    """Load stored runs: one run's directory, or an experiment's directory of runs, as in `results/ucas-reproduce`.
+    """Load stored runs.
 
     Runs with different overrides are loaded together, and so are runs of several engines; figures distinguish them by
-    what differs (`Result.varying`). `overrides` selects the runs that were made with exactly these overrides (`[]`: the
-    file without changes), `newest=True` the runs of the same variant as the newest run.
+    what differs (`Result.varying`).
 
+    Parameters
+    ----------
+    path
+        The directory of one run, or that of all runs of an experiment, as in `results/ucas-reproduce`.
+    overrides
+        Only the runs that were made with exactly these overrides; `[]` selects those of the file without changes.
+        Default: all.
+    newest
+        Only the runs of the same variant as the newest run.
+
+    Returns
+    -------
+    Result
+        The runs, in the order of the experiment's points.
+
+    Raises
+    ------
+    StoreError
+        There is no run at this path or with these overrides, or a run is incomplete or damaged.
+    InputError
+        An argument has the wrong type.
+
+    Examples
+    --------
     >>> bs.load("results/ucas-reproduce", overrides=["link.bottleneck.queue.limit=20p"])        # doctest: +SKIP
     """
     return Result(find(Path(path), None if overrides is None else as_texts(overrides), newest=newest))
@@ -126,12 +229,33 @@ def load(path: str | PathLike[str], overrides: Overrides | None = None, *, newes
 def compare(
     *what: "What | Mapping[str, What]", labels: Sequence[str] | None = None, baseline: str | None = None
 ) -> "Comparison":
-    """Compare runs: results, runs, or paths and patterns of stored runs and their directories.
+    """Compare runs with one another, metric by metric.
 
-    Runs are grouped into sides by what differs among them, and points with the same swept values are compared. `labels`
-    (one for each of `what`) or a mapping of names give the sides names. All sides are compared with the first one, or
-    with the side called `baseline`. Raises `InputError` if there is nothing to compare.
+    Runs are grouped into sides by what differs among them, and points with the same swept values are compared.
 
+    Parameters
+    ----------
+    *what
+        Results, runs, or paths and patterns of stored runs and their directories; or one mapping of names to these.
+    labels
+        The names of the sides, one for each of `what`. Default: made from what differs.
+    baseline
+        The name of the side that all others are compared with. Default: the first one.
+
+    Returns
+    -------
+    Comparison
+        The sides, the points at which they meet, and the differences with their 95 % confidence intervals.
+
+    Raises
+    ------
+    InputError
+        There is nothing to compare, or no side is called `baseline`.
+    StoreError
+        A path holds no complete run.
+
+    Examples
+    --------
     >>> bs.compare("results/ucas-reproduce")                                                    # doctest: +SKIP
     >>> bs.compare({"tail drop": bloated, "CoDel": cured}).table                                # doctest: +SKIP
     """

@@ -111,7 +111,13 @@ class Point:
     """One choice of the experiment's swept values, or a member of the population there."""
 
     def __init__(self, core: _core.Point) -> None:
-        """Wrap a point of the native core."""
+        """Wrap a point of the native core.
+
+        Parameters
+        ----------
+        core
+            The point in the native core.
+        """
         self.core = core
         self.values = core.values
         """The chosen values, path to label; empty without a sweep."""
@@ -119,9 +125,22 @@ class Point:
         """What the user should know about its values: a rate in bytes per second, for instance."""
 
     def member(self, number: int) -> "Point":
-        """The member of the population with this number, or the point itself if there is no population.
+        """The member of the population with this number.
 
-        Raises `ExperimentError` if the member's values are impossible together.
+        Parameters
+        ----------
+        number
+            The member's number, which is the seed of its run.
+
+        Returns
+        -------
+        Point
+            The member; the point itself if there is no population.
+
+        Raises
+        ------
+        ExperimentError
+            The member's values are impossible together.
         """
         found = self.core.member(number)
         return self if found.drawn is None else Point(found)
@@ -152,9 +171,25 @@ class Experiment:
         overrides: Overrides = (),
         named: reading.NamedFiles | None = None,
     ) -> None:
-        """Parse and check a file's content; messages call it `file`. Raises `ExperimentError`.
+        """Parse and check a file's content.
 
-        `named` has the files that it names; by default there are none.
+        Parameters
+        ----------
+        name
+            The experiment's name, under which its runs are stored.
+        content
+            The TOML file's content.
+        file
+            What messages call the file.
+        overrides
+            Changes to keys of the file, as for `bufferscope.run`.
+        named
+            The files that the experiment names, such as traces. Default: none.
+
+        Raises
+        ------
+        ExperimentError
+            The file or an override has mistakes: one line of text for each.
         """
         file, texts = printable(file), as_texts(overrides)
         _check_text(texts)
@@ -178,7 +213,23 @@ class Experiment:
         """What the user should know before it runs, one line each; the notes of all points, without duplicates."""
 
     def with_overrides(self, added: Overrides) -> "Experiment":
-        """The same experiment with further overrides, which come last. Raises `ExperimentError`."""
+        """The same experiment with further overrides.
+
+        Parameters
+        ----------
+        added
+            Changes to keys of the file, which are applied after those that it already has.
+
+        Returns
+        -------
+        Experiment
+            A new experiment; this one is unchanged.
+
+        Raises
+        ------
+        ExperimentError
+            An override is impossible.
+        """
         overrides = [*self.overrides, *as_texts(added)]
         found = Experiment(self.name, self.text.encode(), self.path or self.name, overrides, self.named)
         found.path = self.path
@@ -208,7 +259,18 @@ class Experiment:
         return {path: list(labels) for path, labels in self.document["sweep"].items()}
 
     def values(self, point: Point) -> dict[str, dict[str, Any]]:
-        """The point's value of each swept key, in TOML's types, with its label: a sweep that leaves only this point."""
+        """The swept values of one point: a sweep that leaves only this point.
+
+        Parameters
+        ----------
+        point
+            One of `points`.
+
+        Returns
+        -------
+        dict
+            For each swept key, the value in TOML's types by its label.
+        """
         sweep: dict[str, Any] = dict(tomllib.loads(self.text).get("sweep", {}))
         for path, value in map(_sweep_override, self.overrides):
             if path in point.values:
@@ -243,7 +305,23 @@ class Experiment:
         return _digest(self.expectations)
 
     def having(self, wanted: Sequence[str]) -> list[Point]:
-        """The points that have all `wanted` swept values (`PATH=LABEL`); raises `InputError` if none has."""
+        """The points that have all of these swept values.
+
+        Parameters
+        ----------
+        wanted
+            `PATH=LABEL` strings.
+
+        Returns
+        -------
+        list of Point
+            At least one point.
+
+        Raises
+        ------
+        InputError
+            A key is not swept, a label does not exist, or no point has all values.
+        """
         chosen = [self._choice(text) for text in wanted]
         points = [point for point in self.points if all(point.values[path] == label for path, label in chosen)]
         if not points:
@@ -251,9 +329,22 @@ class Experiment:
         return points
 
     def positions(self, wanted: Sequence[str]) -> list[int]:
-        """The numbers of the points that have one of the `wanted` values (`PATH=LABEL`) of each key that is named.
+        """The numbers of the points that have one of the wanted values of each key that is named.
 
-        Raises `InputError` for what is not swept.
+        Parameters
+        ----------
+        wanted
+            `PATH=LABEL` strings; a key may be named several times.
+
+        Returns
+        -------
+        list of int
+            Indices of `points`.
+
+        Raises
+        ------
+        InputError
+            A key is not swept, or a label does not exist.
         """
         labels: dict[str, set[str]] = {}
         for path, label in map(self._choice, wanted):
@@ -297,6 +388,13 @@ def _sweep_override(override: str) -> tuple[str, Any]:
 def catalogue() -> list[str]:
     """The names of the experiments that come with bufferscope, in teaching order.
 
+    Returns
+    -------
+    list of str
+        The names, which `run`, `choose` and `Simulation` take.
+
+    Examples
+    --------
     >>> "ucas-reproduce" in catalogue()
     True
     """

@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from bufferscope import _core, machine
+from bufferscope.commit import commit
 from bufferscope.engines import Engine, Progress, engines
 from bufferscope.engines.outcome import Outcome
 from bufferscope.errors import EngineError
@@ -140,6 +141,7 @@ class Task:
         return {
             "format": FORMAT,
             "bufferscope": _core.__version__,
+            "commit": commit(),
             "experiment": self.experiment.name,
             **self.about(),
             "engine": self.engine.name,

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from bufferscope import _core
+from bufferscope.commit import commit
 from bufferscope.errors import EngineError, InputError, StoreError, printable
 from bufferscope.metrics.network import UNKNOWN
 from bufferscope.scenario import Scenario
@@ -204,6 +205,7 @@ def _metadata(
     known = {
         "format": FORMAT,
         "bufferscope": _core.__version__,
+        "commit": commit(),
         "experiment": observation.name,
         "title": _title(observation),
         "path": "",

@@ -30,7 +30,18 @@ class Result:
     """
 
     def __init__(self, runs: Sequence[Run]) -> None:
-        """Combine runs of one experiment; raises `StoreError` if there are no runs, or runs of several experiments."""
+        """Combine runs of one experiment.
+
+        Parameters
+        ----------
+        runs
+            At least one run; all of the same experiment.
+
+        Raises
+        ------
+        StoreError
+            There are no runs, or they are of several experiments.
+        """
         experiments = list(dict.fromkeys(run.experiment for run in runs))
         if len(experiments) != 1:
             found = " and ".join(experiments) or "no run"
@@ -187,24 +198,71 @@ class Result:
         return Charts(self)
 
     def report(self, path: str | PathLike[str]) -> Path:
-        """Write the page `index.html` and its figures to a directory; returns the page's path."""
+        """Write a page with the figures, metrics and expectations of the result.
+
+        Parameters
+        ----------
+        path
+            The directory for `index.html` and `figures/`, which is made if needed.
+
+        Returns
+        -------
+        pathlib.Path
+            The page.
+
+        Raises
+        ------
+        InputError
+            The result has more points than a page can show.
+        """
         from bufferscope.report import build
 
         return build([self], path)
 
     def metric(self, name: str) -> "pl.DataFrame":
-        """One metric, or any whole percentile, of every run: `run, engine, seed`, what varies, `value, censored`.
+        """One metric of every run.
 
-        Raises `metrics.UnknownMetricError`, with the nearest names, if no run has a metric of this name.
+        Parameters
+        ----------
+        name
+            A metric, as in `"goodput.total_mbit"`, or any whole percentile, as in `"rtt.p37_ms"`. The unit is its last
+            word.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row for each run: `run, engine, seed`, what varies, `value, censored`. `value` is null where lost probes
+            hide it; `censored` is then true.
+
+        Raises
+        ------
+        metrics.UnknownMetricError
+            No run has a metric of this name; the text has the nearest names.
         """
         from bufferscope.metrics.tables import column
 
         return self._told_apart(column(self.runs, name).lazy()).collect()
 
     def scan(self, name: str) -> "pl.LazyFrame":
-        """One of the tables `probes`, `flows`, ... of all runs, as a lazy frame. A query reads only what it needs.
+        """One table of all runs as a lazy frame. A query reads only the columns that it needs.
 
-        Raises `InputError` for another name, and `StoreError` if a table is damaged.
+        Parameters
+        ----------
+        name
+            A key of `bufferscope.TABLES`: `"probes"`, `"flows"`, ...
+
+        Returns
+        -------
+        polars.LazyFrame
+            The rows of every run, one after the other. Times are integer nanoseconds; the name of a column ends in its
+            unit.
+
+        Raises
+        ------
+        InputError
+            There is no table of this name.
+        StoreError
+            A table is damaged.
         """
         from bufferscope.metrics.batch import Batch
 
@@ -213,14 +271,48 @@ class Result:
         return self._told_apart(Batch(self.runs).whole(name))
 
     def table(self, name: str) -> "pl.DataFrame":
-        """One of the tables `probes`, `flows`, ... or `metrics`, by its name; raises `InputError` for another name."""
+        """One table of all runs.
+
+        Parameters
+        ----------
+        name
+            A key of `bufferscope.TABLES`, or `"metrics"`.
+
+        Returns
+        -------
+        polars.DataFrame
+            The same as the attribute of this name.
+
+        Raises
+        ------
+        InputError
+            There is no table of this name.
+        StoreError
+            A table is damaged.
+        """
         if name not in (*TABLES, "metrics"):
             raise InputError(f"no table is called {name!r}{closest(name, (*TABLES, 'metrics'))}")
         frame: pl.DataFrame = getattr(self, name)
         return frame
 
     def to_pandas(self, name: str = "metrics") -> Any:
-        """One of the tables as a pandas frame; raises `InputError`, with what to install, if pandas is missing."""
+        """One table of all runs as a pandas frame.
+
+        Parameters
+        ----------
+        name
+            A key of `bufferscope.TABLES`, or `"metrics"`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The rows of `table(name)`.
+
+        Raises
+        ------
+        InputError
+            There is no table of this name, or pandas is not installed.
+        """
         from bufferscope.frames import to_pandas
 
         return to_pandas(self.table(name))

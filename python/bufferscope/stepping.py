@@ -101,6 +101,7 @@ class State:
     """The state of a network at one time, before any event at that time."""
 
     now_s: float
+    """The time in seconds since the beginning."""
     ports: dict[str, PortState]
     """By name, in the order of the links."""
     flows: dict[str, FlowState]
@@ -111,7 +112,13 @@ class Tables(Mapping[str, "pl.DataFrame"]):
     """The tables of a simulation so far, by name. Each look-up copies the rows recorded so far."""
 
     def __init__(self, core: _core.Simulation) -> None:
-        """Read the tables of this simulation."""
+        """Read the tables of a simulation.
+
+        Parameters
+        ----------
+        core
+            The simulation in the native core.
+        """
         self._core = core
 
     def __getitem__(self, name: str) -> "pl.DataFrame":
@@ -161,11 +168,26 @@ class Simulation:
     ) -> None:
         """Begin at time 0.
 
-        `experiment` is a name from the catalogue, a TOML file, an `Experiment`, or the text of a file (of several
-        lines). `overrides` change its keys, as for `bufferscope.run`. `point` is the index of one of its points if it
-        has a sweep.
+        Parameters
+        ----------
+        experiment
+            A name from the catalogue, the path of a TOML file, an `Experiment`, or the text of a file (of several
+            lines).
+        overrides
+            Changes to keys of the file, as for `bufferscope.run`.
+        seed
+            The seed of everything random, a whole number from 0 on.
+        point
+            The index of one of the experiment's points, if it has a sweep.
 
-        Raises `ExperimentError` and `InputError` for wrong arguments, and `EngineError` if the simulator can't run it.
+        Raises
+        ------
+        ExperimentError
+            The experiment does not exist, or its file has mistakes.
+        InputError
+            `seed` or `point` is impossible.
+        EngineError
+            The simulator can't run it, because the machine lacks the memory for instance.
         """
         self.experiment = _experiment(experiment, overrides)
         check_number("seed", seed, 0, LARGEST_SEED)
@@ -198,11 +220,23 @@ class Simulation:
         return self._now_ns == self._task.duration_ns
 
     def advance(self, seconds: float | None = None, *, until: float | None = None) -> None:
-        """Advance by this many seconds, or until this time in seconds. Events at exactly that time are not handled yet.
+        """Advance to a later time. Events at exactly that time are not handled yet.
 
         Ctrl-C ends the simulation; its state and its tables can still be read.
 
-        Raises `InputError` for a time in the past or after the duration.
+        Parameters
+        ----------
+        seconds
+            The time to advance by, in seconds.
+        until
+            The time to advance to, in seconds since the beginning. Give this or `seconds`.
+
+        Raises
+        ------
+        InputError
+            The time is in the past or after the duration, or both arguments or none are given.
+        EngineError
+            The simulation was ended before.
         """
         if (seconds is None) == (until is None):
             raise InputError("advance: give either the seconds to advance by, or until=...")
@@ -214,7 +248,23 @@ class Simulation:
             self._core.advance(until_ns, _go_on)
 
     def steps(self, seconds: float) -> Iterator[float]:
-        """Advance step by step to the end of the duration; yields the time in seconds after each step."""
+        """Advance step by step to the end of the duration.
+
+        Parameters
+        ----------
+        seconds
+            The length of a step in seconds, at least 1 ns; the last step may be shorter.
+
+        Yields
+        ------
+        float
+            The time in seconds after each step.
+
+        Raises
+        ------
+        InputError
+            The length is impossible.
+        """
         step_ns = _nanoseconds("seconds", seconds)
         if step_ns == 0:
             raise InputError(f"steps: found {seconds!r} s; allowed: at least 1 ns")
@@ -224,7 +274,13 @@ class Simulation:
             yield self.now_s
 
     def state(self) -> State:
-        """The present state of all ports and flows."""
+        """The present state of all ports and flows.
+
+        Returns
+        -------
+        State
+            The time in seconds, and the state of each port and each flow by its name.
+        """
         with _told():
             found = json.loads(self._core.state())
         ports = {port["port"]: PortState(**port) for port in found["ports"]}
@@ -232,14 +288,25 @@ class Simulation:
         return State(found["now_ns"] / NANOSECONDS, ports, flows)
 
     def set(self, *overrides: str | Mapping[str, object]) -> None:
-        """Change keys of the experiment from now on: strings as for `--set`, or dicts of values by path.
+        """Change keys of the experiment from now on.
 
         Rate, delay and queue of a link can change; traffic can stop (`traffic.bulk.stop=12s`); TCP traffic without
         `bytes` can have more flows or fewer (`traffic.bulk.flows=3`); and traffic can be added (`{"traffic.call":
-        {"kind": "voip", "from": "h1", "to": "h2"}}`).
+        {"kind": "voip", "from": "h1", "to": "h2"}}`). After an error, nothing is changed.
 
-        Raises `ExperimentError` for an impossible value, `InputError` for a key that can't change during a run, and
-        `EngineError` if the machine lacks the memory. After an error, nothing is changed.
+        Parameters
+        ----------
+        *overrides
+            Strings as for `--set`, or dicts of values by path.
+
+        Raises
+        ------
+        ExperimentError
+            A value is impossible.
+        InputError
+            A key can't change during a run.
+        EngineError
+            The machine lacks the memory.
         """
         texts = [text for each in overrides for text in as_texts([each] if isinstance(each, str) else each)]
         if not texts:
@@ -251,7 +318,18 @@ class Simulation:
             self._core.change(texts)
 
     def finish(self) -> MemoryRun:
-        """Run to the end; returns the run, whose records are in memory. A second call returns the same run."""
+        """Run to the end. A second call returns the same run.
+
+        Returns
+        -------
+        MemoryRun
+            The run, whose records are in memory.
+
+        Raises
+        ------
+        EngineError
+            The simulation was ended before.
+        """
         if self._run is None:
             with _told():
                 scenario = json.loads(self._core.scenario)

@@ -8,6 +8,7 @@ import catalogue
 import command_line
 import experiment_file
 import metrics_list
+import python_api
 import queues
 
 DIRECTORY = Path(__file__).parents[2] / "docs" / "reference"
@@ -17,6 +18,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "command-line.md": command_line.page,
     "experiment-file.md": experiment_file.page,
     "metrics.md": metrics_list.page,
+    "python-api.md": python_api.page,
     "queues.md": queues.page,
 }
 

@@ -27,7 +27,7 @@ def commands(document: Path) -> Iterator[list[str]]:
     """Every command of the document's `console` blocks, in words."""
     for language, block in FENCE.findall(document.read_text()):
         if language == "console":
-            for line in block.splitlines():
+            for line in block.replace("\\\n", " ").splitlines():
                 if line.startswith("$ "):
                     yield shlex.split(line[2:], comments=True)
 
@@ -78,5 +78,25 @@ def test_a_command_that_is_shown_is_understood(document: Path) -> None:
     """Sub-command and options are parsed by the program's own definition; nothing is run."""
     known = typer.main.get_group(app).commands
     for words in commands(document):
-        if words[0] == "bufferscope" and words[1] != "--help":
+        if words[0] == "bufferscope" and words[1] not in ("--help", "--version"):
             known[words[1]].make_context(words[1], words[2:])
+
+
+def test_documents_are_named_by_author_and_title_and_not_by_internal_numbers() -> None:
+    """In everything that a user reads: pages, the catalogue, messages."""
+    internal = re.compile(r"\bdocument[ -]?0\d\d\b|\b0\d\d_[0-9a-f]{8}", re.IGNORECASE)
+    read = [path for path in TRACKED if path.endswith((".md", ".toml", ".jinja")) or path.startswith("python/")]
+    texts = ((path, (ROOT / path).read_text(errors="replace")) for path in read if (ROOT / path).is_file())
+    assert [(path, found[0]) for path, text in texts if (found := internal.search(text))] == []
+
+
+def test_the_citation_file_has_what_the_format_needs_and_the_version_of_the_code() -> None:
+    """The required keys of the Citation File Format 1.2.0."""
+    citation = (ROOT / "CITATION.cff").read_text()
+    keys = dict(re.findall(r"^([\w-]+): *(.*)$", citation, re.MULTILINE))
+    assert {"cff-version", "message", "title", "authors", "version"} <= keys.keys()
+    assert keys["cff-version"] == "1.2.0"
+    assert re.search(r"^authors:\n  - name: \S", citation, re.MULTILINE)
+    (version,) = re.findall(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)
+    assert keys["version"] == version
+    assert f"version = {{{version}}}" in (ROOT / "docs" / "cite.md").read_text()

@@ -31,11 +31,13 @@ class Measured:
     """A candidate with what it did; each value is the mean of the repetitions with its uncertainty."""
 
     candidate: Candidate
+    """The queue that was tried."""
     tc: str
     """The queue as arguments of `tc`; empty if Linux cannot be set to it."""
     goodput_mbit: Estimate
     """Of all traffic whose data crosses the port."""
     rtt_p50_ms: Estimate
+    """The median of the pings; infinite if losses hide it."""
     rtt_p95_ms: Estimate
     """Of the pings that cross the port; infinite if losses hide it."""
     call_mos: Estimate | None = None
@@ -153,7 +155,15 @@ class Choice:
     """What `bufferscope.choose` returns: every queue that was tried, and which one to take."""
 
     def __init__(self, study: Study, result: "Result") -> None:
-        """Measure the runs of a study."""
+        """Measure the runs of a study.
+
+        Parameters
+        ----------
+        study
+            What was tried, and where.
+        result
+            The runs, one point for each queue.
+        """
         self.study = study
         self.result = result
         """The runs, one point for each queue; `result.figures["trade_offs"]` shows them together."""
@@ -210,7 +220,18 @@ class Choice:
         return min(each.goodput_mbit.n for each in self.measured)
 
     def report(self, path: str | Path) -> Path:
-        """Write the page with the verdict, the table and the figure to a directory; returns the page's path."""
+        """Write a page with the figures and tables.
+
+        Parameters
+        ----------
+        path
+            The directory for `index.html` and `figures/`, which is made if needed.
+
+        Returns
+        -------
+        pathlib.Path
+            The page.
+        """
         from bufferscope.choice.wording import opening
         from bufferscope.report import build
 

@@ -58,7 +58,10 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        print(f"bufferscope {__version__}")
+        from bufferscope.commit import commit
+
+        known = f" (commit {commit()})" if commit() else ""
+        print(f"bufferscope {__version__}{known}")
         raise typer.Exit
 
 
@@ -66,7 +69,13 @@ def _show_version(wanted: bool) -> None:
 def _bufferscope(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_show_version)
+        bool,
+        typer.Option(
+            "--version",
+            help="Show version and commit, and exit.",
+            is_eager=True,
+            callback=_show_version,
+        ),
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:

@@ -27,7 +27,9 @@ class Difference:
     """A metric of one side, compared with the baseline's."""
 
     side: str
+    """The name of the side."""
     comparison: MetricComparison
+    """Both estimates, their difference and how far chance reaches."""
 
     @property
     def low(self) -> float:
@@ -45,7 +47,9 @@ class PointComparison:
     """The sides that meet at one point."""
 
     meeting: Meeting
+    """The sides that meet here, and the swept values that they share."""
     baseline: str
+    """The name of the side that the others are compared with."""
     estimates: dict[str, dict[str, Estimate]]
     """Each side's metrics, aggregated over its repetitions; in the order of the sides."""
 
@@ -84,7 +88,18 @@ class PointComparison:
         return self.baseline in self.estimates and len(self.sides) > 1
 
     def differences(self, metric: str) -> list[Difference]:
-        """Compare a metric of every other side with the baseline's, where both have it."""
+        """Compare a metric of every other side with the baseline's.
+
+        Parameters
+        ----------
+        metric
+            The metric's name.
+
+        Returns
+        -------
+        list of Difference
+            One for each side that has the metric; empty if the baseline has not.
+        """
         reference = self.estimates.get(self.baseline, {}).get(metric)
         if reference is None:
             return []
@@ -104,7 +119,20 @@ class Comparison:
     """Runs compared with a baseline, point by point: what `bufferscope.compare` returns."""
 
     def __init__(self, inputs: Sequence[Input], baseline: str | None = None) -> None:
-        """Compare; raises `InputError` if there is nothing to compare, or if no side has the name `baseline`."""
+        """Compare.
+
+        Parameters
+        ----------
+        inputs
+            The runs, with the names that they were given.
+        baseline
+            The name of the side that the others are compared with. Default: the first one.
+
+        Raises
+        ------
+        InputError
+            There is nothing to compare, or no side has this name.
+        """
         found = meetings(inputs)
         self.sides = tuple(dict.fromkeys(side.label for meeting in found for side in meeting.sides))
         """The names of the sides, in their order."""
@@ -155,7 +183,18 @@ class Comparison:
         return pl.DataFrame(rows, infer_schema_length=None, schema_overrides=kinds)
 
     def report(self, path: str | PathLike[str] = "comparison") -> Path:
-        """Write the page `index.html` and its figures to a directory; returns the page's path."""
+        """Write a page with the figures and tables.
+
+        Parameters
+        ----------
+        path
+            The directory for `index.html` and `figures/`, which is made if needed.
+
+        Returns
+        -------
+        pathlib.Path
+            The page.
+        """
         from bufferscope.comparison.page import build
 
         return build(self, path)

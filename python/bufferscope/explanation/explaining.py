@@ -23,9 +23,30 @@ def explain(what: RunRecords) -> Explanation: ...
 @overload
 def explain(what: "ResultRecords") -> list[Explanation]: ...
 def explain(what: "RunRecords | ResultRecords") -> Explanation | list[Explanation]:
-    """The explanation of a run, or those of all runs of a result, in their order. Nothing is simulated.
+    """Explain runs: where the delay was, since when, whose packets they were, and what held the flows back.
 
-    Raises `InputError` for anything else.
+    Nothing is simulated; the explanation comes from the records alone.
+
+    Parameters
+    ----------
+    what
+        A run, or a result with several, as `bufferscope.load` and `bufferscope.run` return them.
+
+    Returns
+    -------
+    Explanation or list of Explanation
+        One for a run; for a result, one for each of its runs, in their order.
+
+    Raises
+    ------
+    InputError
+        `what` is neither a run nor a result.
+    StoreError
+        A table of a stored run is damaged.
+
+    Examples
+    --------
+    >>> bs.explain(bs.load("results/home"))[0].verdict                                          # doctest: +SKIP
     """
     if not hasattr(what, "runs") and not hasattr(what, "scenario"):
         raise InputError(f"found {what!r:.60}; allowed: a run or a result, as bufferscope.load returns it")

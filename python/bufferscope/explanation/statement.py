@@ -40,6 +40,7 @@ class Statement:
     kind: str
     """What it is about: `verdict`, `where`, `since`, `who`, `window`, `limit`, `sender`, `call`, `game`, `page`, ..."""
     sentence: str
+    """The statement in one sentence."""
     numbers: Mapping[str, Number] = field(default_factory=dict)
     """The numbers of the sentence by name; the unit is in the name."""
     figure: str | None = None
@@ -48,11 +49,28 @@ class Statement:
     """What this does not tell."""
 
     def anchor(self, section: str) -> str | None:
-        """The id of its figure on a page, in the section of this name."""
+        """The id of the statement's figure on a page.
+
+        Parameters
+        ----------
+        section
+            The name of the page's section.
+
+        Returns
+        -------
+        str or None
+            The id; None if no figure shows it.
+        """
         return f"{section}-{self.figure}" if self.figure else None
 
     def document(self) -> dict[str, Any]:
-        """The statement for programs."""
+        """The statement for programs.
+
+        Returns
+        -------
+        dict
+            `kind`, `sentence`, `numbers`, `figure` and `unknown`; the name of a number ends in its unit.
+        """
         return {
             "kind": self.kind,
             "sentence": self.sentence,
@@ -69,6 +87,7 @@ class Explanation:
     run: str
     """The run's `id`."""
     cause: Cause
+    """The main cause."""
     port: str | None
     """The port of the cause; None if it is not in a port."""
     layer: str | None
@@ -76,9 +95,21 @@ class Explanation:
     flow: str | None
     """The flow whose packets stand in the queue, or that is limited; None if it cannot be told, or is not one."""
     statements: tuple[Statement, ...]
+    """All statements, in the order in which they are told."""
 
     def of(self, *kinds: str) -> list[Statement]:
-        """The statements of these kinds."""
+        """The statements of some kinds.
+
+        Parameters
+        ----------
+        *kinds
+            `"verdict"`, `"where"`, `"since"`, `"who"`, ...
+
+        Returns
+        -------
+        list of Statement
+            In their order.
+        """
         return [each for each in self.statements if each.kind in kinds]
 
     @property
@@ -87,11 +118,28 @@ class Explanation:
         return self.of("verdict")[0].sentence
 
     def having(self, more: Iterable[Statement]) -> "Explanation":
-        """The explanation with further statements at its end."""
+        """The explanation with further statements at its end.
+
+        Parameters
+        ----------
+        more
+            The statements to add.
+
+        Returns
+        -------
+        Explanation
+            A new explanation; this one is unchanged.
+        """
         return Explanation(self.run, self.cause, self.port, self.layer, self.flow, (*self.statements, *more))
 
     def document(self) -> dict[str, Any]:
-        """The explanation for programs."""
+        """The explanation for programs.
+
+        Returns
+        -------
+        dict
+            `run`, `cause`, `port`, `layer`, `flow`, and the documents of all `statements`.
+        """
         return {
             "run": self.run,
             "cause": str(self.cause),

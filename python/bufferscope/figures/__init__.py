@@ -124,7 +124,25 @@ __all__ = [
 
 
 def draw(result: "ResultRecords", name: str) -> "Chart":
-    """The figure of this name; raises `NoDataError` if the records hold no data for it."""
+    """The figure of this name.
+
+    Parameters
+    ----------
+    result
+        A result, or anything else with `runs`.
+    name
+        One of `NAMES`.
+
+    Returns
+    -------
+    altair.LayerChart or altair.ConcatChart
+        The chart; `chart.save("rtt.svg")` writes it to a file.
+
+    Raises
+    ------
+    NoDataError
+        The records hold no data for the figure; the text says what is missing.
+    """
     function: Figure = _figure(name)
     return function(result)
 

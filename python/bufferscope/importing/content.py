@@ -1,5 +1,6 @@
-"""The content of a file to import: read completely, decompressed if it is compressed with gzip, and bounded."""
+"""The content of a file to import: read completely, decompressed from gzip or bzip2, and bounded."""
 
+import bz2
 import codecs
 import json
 import zlib
@@ -22,7 +23,7 @@ TEXT_FACTOR = 5
 """The memory for each byte of a file: as bytes, as a text of up to 2 bytes a character, and in lines."""
 JSON_FACTOR = 25
 """The memory that Python needs for each byte of JSON, at worst: for a list of empty lists."""
-GZIP = b"\x1f\x8b"
+GZIP, BZIP2 = b"\x1f\x8b", b"BZh"
 ANY_GZIP = 16 + zlib.MAX_WBITS
 FIRST_PIECE, LARGEST_PIECE = 256, 1 << 16
 BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
@@ -62,36 +63,74 @@ def _utf_16(content: bytes) -> str | None:
 
 
 def decompressed(stored: bytes, most: int = MOST_BYTES) -> bytes:
-    """The content, decompressed if it is compressed with gzip; raises `Unusable` beyond `most` bytes."""
-    if not stored.startswith(GZIP):
+    """The content, decompressed if it is compressed with gzip or bzip2; raises `Unusable` beyond `most` bytes."""
+    magic = next((magic for magic in (GZIP, BZIP2) if stored.startswith(magic)), None)
+    if magic is None:
         return stored
     found = bytearray()
     begin = 0
-    while stored.startswith(GZIP, begin):
-        begin = _member(stored, begin, found, most)
+    while stored.startswith(magic, begin):
+        begin = _member(stored, begin, found, most, _Gzip() if magic == GZIP else _Bzip2())
     if rest := stored[begin:].strip(b"\0"):
         raise Unusable(f"found {len(rest)} bytes behind the compressed content")
     return bytes(found)
 
 
-def _member(stored: bytes, begin: int, found: bytearray, most: int) -> int:
+class _Gzip:
+    """A member of a file of gzip."""
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(ANY_GZIP)
+
+    @property
+    def eof(self) -> bool:
+        """Whether the member's end was reached."""
+        return self._member.eof
+
+    def decompress(self, piece: bytes, most: int) -> tuple[bytes, int]:
+        """Decompress up to `most` bytes; also returns how many bytes of the piece that took."""
+        found = self._member.decompress(piece, most)
+        return found, len(piece) - len(self._member.unused_data) - len(self._member.unconsumed_tail)
+
+
+class _Bzip2:
+    """A member of a file of bzip2."""
+
+    def __init__(self) -> None:
+        self._member = bz2.BZ2Decompressor()
+
+    @property
+    def eof(self) -> bool:
+        """Whether the member's end was reached."""
+        return self._member.eof
+
+    def decompress(self, piece: bytes, most: int) -> tuple[bytes, int]:
+        """Decompress up to `most` bytes; also returns how many bytes of the piece that took."""
+        found = self._member.decompress(piece, most)
+        while not self._member.eof and not self._member.needs_input and len(found) < most:
+            found += self._member.decompress(b"", most - len(found))
+        return found, len(piece) - len(self._member.unused_data)
+
+
+def _member(stored: bytes, begin: int, found: bytearray, most: int, member: _Gzip | _Bzip2) -> int:
     """Decompress the member that begins here; returns where it ends.
 
     It is read in growing pieces, so that a file of many small members takes time in proportion to its length.
     """
-    member, size = zlib.decompressobj(ANY_GZIP), FIRST_PIECE
+    size = FIRST_PIECE
     while not member.eof:
         piece = stored[begin : begin + size]
         if not piece:
             raise Unusable("cut off: the compressed content has no end")
         budget.current().time()
         try:
-            found += member.decompress(piece, most + 1 - len(found))
-        except zlib.error as error:
+            more, used = member.decompress(piece, most + 1 - len(found))
+        except (zlib.error, OSError) as error:
             raise Unusable(f"damaged: not to be decompressed ({error})") from None
+        found += more
         if len(found) > most:
             raise Unusable(f"found more than {most} bytes when decompressed; allowed: at most that")
-        begin += len(piece) - len(member.unused_data) - len(member.unconsumed_tail)
+        begin += used
         size = min(2 * size, LARGEST_PIECE)
     return begin
 

@@ -23,9 +23,13 @@ class Definition:
     """One metric, or one family of metrics that differ by port, traffic or percentile."""
 
     name: str
+    """The name, with `<port>`, `<traffic>` or `<N>` for what differs within a family."""
     unit: str
+    """The unit of its values."""
     meaning: str
+    """What it is, in one sentence."""
     source: str
+    """The tables and columns of the records from which it is computed."""
 
     @property
     def table(self) -> str:
@@ -39,12 +43,36 @@ class Definition:
         return [main, *(table for table in others if table == "capacity")]
 
     def fits(self, name: str) -> bool:
-        """Whether this definition covers `name`."""
+        """Whether this definition covers a name.
+
+        Parameters
+        ----------
+        name
+            The name of a metric.
+
+        Returns
+        -------
+        bool
+            Whether it does.
+        """
         pattern = re.escape(self.name).replace("<N>", PERCENT)
         return re.fullmatch(re.sub("<(port|traffic)>", ".+", pattern), name) is not None
 
     def names(self, ports: Iterable[str], traffic: Iterable[str]) -> list[str]:
-        """The names that this definition covers in a run with these ports and traffic."""
+        """The names that this definition covers in a run.
+
+        Parameters
+        ----------
+        ports
+            The run's ports, as in `r1>h2`.
+        traffic
+            The names of its traffic.
+
+        Returns
+        -------
+        list of str
+            Names of metrics.
+        """
         if "<port>" in self.name:
             return [self.name.replace("<port>", port) for port in ports]
         if "<traffic>" in self.name:
@@ -88,15 +116,10 @@ def _rtt() -> list[Definition]:
 
 
 def _idle(source: str) -> list[Definition]:
-    probes = "of the probes that were sent before and after the load of a test"
+    probes = "of the probes that were sent before the load of a test, and after it once the queues have drained"
     return [
         Definition("idle.p<N>_ms", "ms", f"Percentile of the round-trip time {probes}, lost ones as +inf.", source),
-        Definition(
-            "idle.max_ms",
-            "ms",
-            "The longest of their round-trip times; the queue is still full for a while after the load.",
-            source,
-        ),
+        Definition("idle.max_ms", "ms", "The longest of their round-trip times.", source),
         Definition("idle.sent", "probes", "Their number.", source),
         Definition("idle.lost", "probes", "Those of them that were never answered, or not in time.", source),
     ]
@@ -352,5 +375,16 @@ DEFINITIONS: tuple[Definition, ...] = (
 
 @lru_cache(maxsize=4096)
 def definition(name: str) -> Definition | None:
-    """The definition of the metric with that name; None if there is none. Cached: all runs have the same names."""
+    """The definition of a metric. It is cached, because all runs have the same names.
+
+    Parameters
+    ----------
+    name
+        The metric's name.
+
+    Returns
+    -------
+    Definition or None
+        None if no metric has this name.
+    """
     return next((known for known in DEFINITIONS if known.fits(name)), None)

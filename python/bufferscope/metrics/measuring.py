@@ -167,8 +167,26 @@ def _places(names: tuple[str, ...]) -> Mapping[str, int]:
 
 
 def compute(run: RunRecords) -> Metrics:
-    """Every metric that the run's records can give, in the order of the definitions.
+    """Every metric that the run's records can give.
 
+    Parameters
+    ----------
+    run
+        A run.
+
+    Returns
+    -------
+    Metrics
+        Numbers by name, in the order of the definitions; the last word of a name is the unit. A metric that lost probes
+        or unfinished transfers hide is infinite.
+
+    Raises
+    ------
+    StoreError
+        A table of a stored run is damaged.
+
+    Examples
+    --------
     >>> compute(run)["rtt.p95_ms"]                                                              # doctest: +SKIP
     98.4
     """
@@ -176,13 +194,35 @@ def compute(run: RunRecords) -> Metrics:
 
 
 def all_of(run: RunRecords) -> Metrics:
-    """Every metric of a run; a stored run keeps them once they are computed."""
+    """Every metric of a run; a stored run keeps them once they are computed.
+
+    Parameters
+    ----------
+    run
+        A run.
+
+    Returns
+    -------
+    Metrics
+        As of `compute`.
+    """
     kept: Metrics | None = getattr(run, "metrics", None)
     return compute(run) if kept is None else kept
 
 
 def of_each(runs: Sequence[RunRecords]) -> Iterator[Metrics]:
-    """Every metric of each run, computed batch by batch; stored runs keep their metrics in memory."""
+    """Every metric of each run, computed for many runs at once; stored runs keep their metrics in memory.
+
+    Parameters
+    ----------
+    runs
+        The runs.
+
+    Yields
+    ------
+    Metrics
+        One for each run, in their order.
+    """
     for batch in batches(runs):
         kept = [_kept(run) for run in batch.runs]
         if None not in kept:
@@ -195,10 +235,26 @@ def of_each(runs: Sequence[RunRecords]) -> Iterator[Metrics]:
 
 
 def metric(run: RunRecords, name: str) -> Value:
-    """One metric of a run; in families that have percentiles, this may be any whole percentile.
+    """One metric of a run.
 
-    Raises `UnknownMetricError`, with the closest names, if there is no such metric, port or traffic, and
-    `NotMeasuredError` if the run has no records of it.
+    Parameters
+    ----------
+    run
+        A run.
+    name
+        The metric's name; in families that have percentiles, any whole percentile, as in `"rtt.p37_ms"`.
+
+    Returns
+    -------
+    Value
+        The number in the metric's unit, or that it is censored.
+
+    Raises
+    ------
+    UnknownMetricError
+        There is no such metric, port or traffic; the text has the closest names.
+    NotMeasuredError
+        The run has no records to compute it from.
     """
     (value,) = one_of_each([run], name)
     if isinstance(value, MetricError):
@@ -207,7 +263,20 @@ def metric(run: RunRecords, name: str) -> Value:
 
 
 def one_of_each(runs: Sequence[RunRecords], name: str) -> Iterator[Value | MetricError]:
-    """One metric of each run, measured together batch by batch, as by `metric`; or the error, if a run has none."""
+    """One metric of each run, computed for many runs at once.
+
+    Parameters
+    ----------
+    runs
+        The runs.
+    name
+        The metric's name, as for `metric`.
+
+    Yields
+    ------
+    Value or MetricError
+        One for each run, in their order; the error if the run has no such metric.
+    """
     for is_kept, group in groupby(runs, lambda run: name in (_kept(run) or ())):
         if is_kept:
             yield from (Value(found[name]) for run in group if (found := _kept(run)) is not None)
@@ -272,13 +341,35 @@ def _measured(batch: Batch, families: Sequence[Family]) -> pl.DataFrame:
 
 
 def not_measured(run: RunRecords) -> list[str]:
-    """The metrics that the run's engine cannot measure, because it does not know what they need."""
+    """The metrics that the run's engine cannot measure, because it does not know what they need.
+
+    Parameters
+    ----------
+    run
+        A run.
+
+    Returns
+    -------
+    list of str
+        Names of metrics.
+    """
     empty = set(run.meta["summary"].get("not_measured", ())).difference(unrecorded(run.scenario))
     return names(run.scenario, [known for known in DEFINITIONS if known.table in empty])
 
 
 def not_recorded(run: RunRecords) -> list[str]:
-    """The tables that the run's experiment does not record; metrics computed from them are missing."""
+    """The tables that the run's experiment does not record; metrics computed from them are missing.
+
+    Parameters
+    ----------
+    run
+        A run.
+
+    Returns
+    -------
+    list of str
+        Keys of `bufferscope.TABLES`.
+    """
     return unrecorded(run.scenario)
 
 

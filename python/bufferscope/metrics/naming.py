@@ -14,7 +14,20 @@ PERCENTILE = re.compile(rf"\.p{PERCENT}_(?=[a-z]+$)")
 
 
 def names(scenario: Scenario, definitions: Iterable[Definition] = DEFINITIONS) -> list[str]:
-    """The names that metrics of this scenario can have, measured or not; `p<N>` stands for any percentile."""
+    """The names that metrics of a scenario can have, measured or not; `p<N>` is any percentile.
+
+    Parameters
+    ----------
+    scenario
+        The resolved scenario, as `Run.scenario`.
+    definitions
+        The metrics in question. Default: all.
+
+    Returns
+    -------
+    list of str
+        Names of metrics.
+    """
     rated = [port.name for port in ports(scenario).values() if port.rate]
     traffic = [*(entry["name"] for entry in traffic_named(scenario)), *groups(scenario)]
     return [name for definition in definitions for name in definition.names(rated, traffic)]

@@ -63,8 +63,16 @@ def measure_answered(batch: Batch, percents: Sequence[int] = ANSWERED_PERCENTILE
 
 
 def measure_idle(batch: Batch, percents: Sequence[int] = IDLE_PERCENTILES) -> Iterator[pl.LazyFrame]:
-    """All `idle.*` metrics: of the probes that were sent before and after the load of a test."""
-    sent = batch.rows_in(batch.times(idle_times), "probes", "probe", "rtt_ns", time="sent_ns").filter(is_echo())
+    """All `idle.*` metrics: of the probes that were sent before and after the load of a test.
+
+    The queues drain first: after the load, as much time is left out as the slowest probe under load took.
+    """
+    loaded = batch.rows("probes", "probe", "rtt_ns", time="sent_ns").filter(is_echo())
+    ends = batch.windows.join(loaded.group_by("run").agg(slowest_ns=pl.col("rtt_ns").max()), on="run", how="left")
+    drained_ns = pl.col("end_ns") + pl.col("slowest_ns").fill_null(0)
+    idle = batch.rows_in(batch.times(idle_times), "probes", "probe", "rtt_ns", time="sent_ns").filter(is_echo())
+    is_drained = (pl.col("sent_ns") <= pl.col("end_ns")) | (pl.col("sent_ns") > drained_ns)
+    sent = idle.join(ends, on="run").filter(is_drained).drop("start_ns", "end_ns", "slowest_ns")
     known = _metrics(percents)
     chosen = [*(f"p{percent}_ms" for percent in percents), "max_ms", "sent", "lost"]
     yield long(_found(sent, "run"), {f"idle.{name}": known[name] for name in chosen})

@@ -14,13 +14,35 @@ from bufferscope.metrics.statistics import Estimate, estimate
 
 
 def aggregate(repetitions: Sequence[Metrics]) -> dict[str, Estimate]:
-    """Each metric's mean over repetitions of a point, with standard error and 95 % confidence interval."""
+    """The mean of each metric over repetitions of a point.
+
+    Parameters
+    ----------
+    repetitions
+        The metrics of each repetition.
+
+    Returns
+    -------
+    dict
+        For each metric, an `Estimate` in its unit: mean, standard error and 95 % confidence interval.
+    """
     found = dict.fromkeys(name for metrics in repetitions for name in metrics)
     return {name: estimate([metrics[name] for metrics in repetitions if name in metrics]) for name in found}
 
 
 def frame(runs: Sequence[RunRecords]) -> pl.DataFrame:
-    """All metrics of all runs, one per row: `run, seed, metric, value, censored`; a censored metric's value is null."""
+    """All metrics of all runs as one table.
+
+    Parameters
+    ----------
+    runs
+        The runs.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row for each run and metric: `run, seed, metric, value, censored`; the value of a censored metric is null.
+    """
     told = pl.DataFrame(
         {"run": [run.id for run in runs], "seed": [run.seed for run in runs]}, {"run": pl.String, "seed": pl.Int64}
     )
@@ -59,6 +81,12 @@ def _cells(value: Value | MetricError) -> tuple[float | None, bool]:
 
 
 def describe() -> pl.DataFrame:
-    """The definitions of all metrics: `name, unit, meaning, source`."""
+    """The definitions of all metrics.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row for each metric or family of metrics: `name, unit, meaning, source`.
+    """
     return pl.DataFrame([(d.name, d.unit, d.meaning, d.source) for d in DEFINITIONS],
                         schema=["name", "unit", "meaning", "source"], orient="row")  # fmt: skip

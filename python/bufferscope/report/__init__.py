@@ -29,14 +29,38 @@ def build(
     opening: "Opening | None" = None,
     brief: Mapping[str, str] | None = None,
 ) -> Path:
-    """Write `index.html` and `figures/` to the directory `path`, which is made if needed; returns the page's path.
+    """Write results as one page that works offline.
 
     The page contains everything it needs, its scripts included. It links to the runs' directories by relative paths, so
-    the links keep working if the page and the runs are moved together. `step` is called again and again with the work
-    that is done and the total work, in the same unit. `elsewhere` has further measurements of the experiments'
-    expectations, by the experiments' names, which are shown beside those of the results; `brief` has, also by name,
-    what part of an experiment was run if not all of it was. `opening` is an answer with which the page begins. Raises
-    `InputError` if a result has more points than a page can show.
+    the links keep working if the page and the runs are moved together.
+
+    Parameters
+    ----------
+    results
+        At least one result; each becomes a section.
+    path
+        The directory for `index.html` and `figures/`, which is made if needed.
+    step
+        Called again and again with the work that is done and the total work, in the same unit.
+    elsewhere
+        Further measurements of the experiments' expectations, by the experiments' names, which are shown beside those
+        of the results.
+    opening
+        An answer with which the page begins.
+    brief
+        What part of an experiment was run, by the experiments' names, if not all of it was.
+
+    Returns
+    -------
+    pathlib.Path
+        The page.
+
+    Raises
+    ------
+    InputError
+        A result has more points than a page can show.
+    ValueError
+        There are no results.
     """
     from bufferscope.figures.source import MOST_POINTS, size
     from bufferscope.report import printing

@@ -15,13 +15,17 @@ class Answer:
     """What an equation says of a line."""
 
     name: str
+    """What the equation gives, in a few words."""
     value: float
+    """The value in `unit`."""
     unit: str
     """`bytes` or `s`."""
     formula: str
+    """The equation, in symbols."""
     working: str
     """The formula with the line's numbers."""
     source: str
+    """Who published it."""
     packets: int | None = None
     """The value in full packets, if it is a size."""
     note: str = ""

@@ -27,9 +27,11 @@ class Measured:
     """A queue with what it did; each value is the mean of the seeds with its uncertainty."""
 
     name: str
+    """The queue's name."""
     limit_packets: int | None
     """Of tail drop; None for an active queue management."""
     goodput_mbit: Estimate
+    """Of all flows together."""
     rtt_p95_ms: Estimate
     """Of the pings; infinite if losses hide it."""
     sojourn_p95_ms: Estimate
@@ -51,9 +53,21 @@ class Found:
     managed: tuple[Measured, ...]
     """The active queue managements on the same load."""
     runs: int
+    """The number of runs that were made."""
 
     def share(self, measured: Measured) -> float:
-        """The part of the very long queue's goodput."""
+        """The part of the goodput of the very long queue that a queue kept.
+
+        Parameters
+        ----------
+        measured
+            One of the queues that were tried.
+
+        Returns
+        -------
+        float
+            1 if it kept all.
+        """
         return measured.goodput_mbit.mean / self.longest.goodput_mbit.mean
 
 

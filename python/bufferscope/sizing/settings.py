@@ -23,9 +23,11 @@ class Setting:
     """A discipline set for a line."""
 
     name: str
+    """The discipline's name."""
     queue: dict[str, object]
     """As an experiment file writes it."""
     reason: str
+    """Why it is set like this."""
 
 
 def settings(line: Line) -> list[Setting]:

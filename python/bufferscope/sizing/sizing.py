@@ -23,9 +23,11 @@ class Sizing:
     """How large a line's buffer should be."""
 
     line: Line
+    """The line that was described."""
     found: Found | None
     """What the simulations say; None if there were none."""
     notes: tuple[str, ...] = ()
+    """What was not simulated, and why."""
 
     @cached_property
     def answers(self) -> tuple[Answer, ...]:
@@ -80,13 +82,54 @@ def size(
     reuse: bool = False,
     watcher: Watcher | None = None,
 ) -> Sizing:
-    """Size the buffer of a line: the documents' equations, checked by simulations of the same line.
+    """Size the buffer of a line: published equations, checked by simulations of the same line.
 
-    `rate`, `rtt` (without queues), `packet` (a full IP packet) and `buffer` (a given one, whose delay is asked for) are
-    texts with units, as in experiment files. The simulations look for the smallest tail-drop queue that keeps `target`
-    of a very long queue's goodput, with `repeat` seeds from `seed` on, and try the active queue managements on the same
-    load. Their runs are stored under `out`. Raises `InputError` for impossible values.
+    The simulations look for the smallest tail-drop queue that keeps `target` of the goodput of a very long queue, and
+    try fq_codel, cake, codel and pie on the same load.
 
+    Parameters
+    ----------
+    rate
+        The line's rate with a unit of `tc`, as in `"10mbit"`.
+    rtt
+        The round-trip time without queues, with a unit, as in `"40ms"`.
+    flows
+        The number of TCP flows, 1 or more.
+    target
+        The share of the goodput to keep, as in `"98%"`.
+    packet
+        The size of a full IP packet, as in `"1500b"`.
+    buffer
+        A given buffer whose delay is asked for, as in `"128kb"` or `"87p"`. Default: none.
+    congestion
+        The congestion control of the flows, as in `"cubic"` or `"reno"`.
+    simulate
+        Whether to check the equations by simulations.
+    seed
+        The first seed of the simulations.
+    repeat
+        The number of seeds.
+    jobs
+        The number of runs that are carried out at once. Default: one for each processor.
+    out
+        The directory under which the runs are stored.
+    reuse
+        Take a stored run if a new one would give the same records.
+    watcher
+        Informed of progress, as for `run`.
+
+    Returns
+    -------
+    Sizing
+        The equations' answers, what the simulations found, and the `tc` commands that set each discipline.
+
+    Raises
+    ------
+    InputError
+        A value is impossible.
+
+    Examples
+    --------
     >>> import bufferscope as bs
     >>> sized = bs.size("10mbit", "40ms", flows=16)                                             # doctest: +SKIP
     >>> sized.found.smallest.limit_packets                                                      # doctest: +SKIP

@@ -19,7 +19,15 @@ class MemoryRun(BaseRun):
     """A run in memory; it has the tables, metrics and figures of a stored run."""
 
     def __init__(self, meta: Metadata, core: _core.Simulation) -> None:
-        """Take over a finished simulation."""
+        """Take over a finished simulation.
+
+        Parameters
+        ----------
+        meta
+            The content of `run.json`.
+        core
+            The simulation in the native core.
+        """
         self.meta = meta
         self._core = core
 
@@ -30,9 +38,24 @@ class MemoryRun(BaseRun):
         return directory_name(meta["point"], meta["engine"], meta["seed"], meta["scenario"])
 
     def save(self, out: "str | PathLike[str]" = "results") -> Run:
-        """Store the run under `out`, as `bufferscope.run` does, and return the stored run.
+        """Store the run, as `bufferscope.run` does.
 
-        Raises `InputError` if `out` can't be written, and `EngineError` if writing fails later.
+        Parameters
+        ----------
+        out
+            The directory under which it is stored.
+
+        Returns
+        -------
+        Run
+            The stored run.
+
+        Raises
+        ------
+        InputError
+            `out` can't be written.
+        EngineError
+            Writing failed later.
         """
         directory = Path(out) / self.experiment / self.id
         prepare(directory.parent)

@@ -84,6 +84,8 @@ class Foreseen(About, MemberFacts):
 
     format: int
     bufferscope: str
+    commit: str
+    """The commit of bufferscope that made the run; empty if it is not known."""
     experiment: str
     engine: str
     engine_identity: str
@@ -395,6 +397,7 @@ _REQUIRED: Mapping[str, Check] = {
 """The keys that `run.json` must have; other keys are allowed."""
 
 _OPTIONAL: Mapping[str, tuple[type, Check]] = {
+    "commit": (str, text),
     "path": (str, text),
     "document": (dict, _DOCUMENT),
     "expectations": (list, items(_EXPECTATION)),

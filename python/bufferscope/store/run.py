@@ -191,7 +191,18 @@ class Run(BaseRun):
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        """Open a run's directory, or its path in a partition; raises `StoreError` if it is not a complete run."""
+        """Open a stored run.
+
+        Parameters
+        ----------
+        path
+            The run's directory, or its path in a partition of many runs.
+
+        Raises
+        ------
+        StoreError
+            It is not a complete run.
+        """
         path = Path(path)
         self.partition: Partition | None = None
         """The partition that holds the run's tables; None if it has a directory of its own."""
@@ -206,7 +217,18 @@ class Run(BaseRun):
 
     @classmethod
     def all_in(cls, partition: Partition) -> "list[Run]":
-        """The runs of a partition."""
+        """The runs of a partition.
+
+        Parameters
+        ----------
+        partition
+            A directory in which many runs are stored together.
+
+        Returns
+        -------
+        list of Run
+            The runs, in their order in the partition.
+        """
         return [cls._in(partition, name) for name in partition.names]
 
     @classmethod
@@ -254,7 +276,25 @@ class Run(BaseRun):
         return self.path.parent.parent if self.partition else self.path.parent
 
     def read(self, table: str, columns: Sequence[str]) -> "pl.DataFrame":
-        """`run` and some columns of a table; they are not kept in memory. Raises `StoreError` if it is damaged."""
+        """Some columns of a table. They are not kept in memory.
+
+        Parameters
+        ----------
+        table
+            A key of `bufferscope.TABLES`.
+        columns
+            Names of its columns.
+
+        Returns
+        -------
+        polars.DataFrame
+            The column `run`, and the chosen ones.
+
+        Raises
+        ------
+        StoreError
+            The table is damaged.
+        """
         if table in vars(self):
             kept: pl.DataFrame = vars(self)[table]
             return kept.select("run", *columns)

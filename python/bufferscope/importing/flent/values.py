@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bufferscope.errors import printable
+from bufferscope.importing import budget
 from bufferscope.importing.content import Unusable
 from bufferscope.importing.flent.file import DataFile, Raw, Series
 from bufferscope.importing.flent.series import counts_transactions, counts_transactions_in_results
@@ -41,6 +42,7 @@ def probes(file: DataFile, series: Series) -> list[Probe]:
     if in_transactions:
         raw = [(t_ns, _as_milliseconds(each)) for t_ns, each in raw]
     raw = _without_stalls(raw, file.step_ns)
+    budget.current().records(len(raw))
     numbered = [whole(each.get("seq")) for _, each in raw]
     known = [seq for seq in numbered if seq is not None]
     numbers = unwrapped(known) if len(known) == len(raw) else list(range(len(raw)))
@@ -92,6 +94,7 @@ def has_rates(file: DataFile, series: Series) -> bool:
 def samples(file: DataFile, series: Series, mss_bytes: int) -> list[Sample]:
     """A series of rates as a growing count of bytes; raises `Unusable` for an impossible one."""
     raw = file.raw_values(series.name) if has_rates(file, series) else _interpolated(file, series)
+    budget.current().records(len(raw))
     found: list[Sample] = []
     total, is_begun = 0.0, False
     for t_ns, each in raw:
