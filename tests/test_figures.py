@@ -438,6 +438,15 @@ def test_goodput_against_delay_is_a_curve_through_the_points_in_the_order_of_the
     assert data_of(spec, marks)["point"].to_list() == ["50p", "100p", "200p"]
 
 
+def test_goodput_against_delay_joins_no_disciplines() -> None:
+    result = sweep(["50p", "100p"], curve)
+    for run, name in zip(result.runs, ("taildrop", "dualpi2"), strict=True):
+        run.point = dict.fromkeys(run.point, name)
+    spec = spec_of(result, "goodput_delay")
+    assert not layers(spec, "line")
+    assert len(data_of(spec, layers(spec, "point")[0])) == 2
+
+
 def test_goodput_against_delay_joins_no_points_of_two_engines_or_two_keys() -> None:
     both = sweep(["50p", "100p"], curve)
     both.runs[1].engine = "guest"

@@ -3,6 +3,7 @@
 from typing import Any
 
 import polars as pl
+import pytest
 from handmade import MS, MSS, TCP, UDP, HandmadeResult, HandmadeRun, scenario, sweep
 
 from bufferscope import figures
@@ -35,6 +36,11 @@ def test_samples_are_marks_and_equal_ones_share_a_mark() -> None:
 def test_only_connections_that_have_measured_their_round_trip_are_shown() -> None:
     rows = [*samples([(5, 0), (10, 100)]), *samples([(30, 300)], "load/1")]
     assert marks(HandmadeResult([run_of(rows)]))["packets"].to_list() == [10]
+
+
+def test_nothing_is_drawn_where_no_data_is_seen_in_flight() -> None:
+    with pytest.raises(figures.NoDataError, match="near the receiver"):
+        marks(HandmadeResult([run_of(samples([(0, 50), (0, 240)]))]))
 
 
 def test_both_axes_are_linear_from_zero() -> None:

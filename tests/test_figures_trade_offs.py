@@ -128,6 +128,23 @@ def test_disciplines_have_the_colours_of_their_families_with_a_legend() -> None:
     marks = next(each for each in panel["layer"] if "shape" in each["encoding"])["encoding"]
     assert marks["color"]["scale"]["domain"] == marks["shape"]["scale"]["domain"] == list(families.FAMILIES[:4])
     assert marks["color"]["legend"] == marks["shape"]["legend"]
+
+
+def test_ellipses_share_the_legend_of_the_marks() -> None:
+    """A browser warns of a legend that one of its channels turns off."""
+    result = result_of()
+    for run in result.runs:
+        with_queue(run, qdisc=run.point[KEYS[1]].split()[0])
+    layers = [layer["encoding"] for panel in spec_of(result)["concat"] for layer in panel["layer"]]
+    fills = [own for own in layers if "fill" in own]
+    assert fills
+    assert any(own["fill"]["legend"] for own in fills)
+    assert all(own["fill"]["legend"] == own["color"]["legend"] for own in fills)
+
+
+def test_families_have_a_shape_each() -> None:
+    spec = spec_of(of_queues(*({"qdisc": kind} for kind in ("fq_codel", "pfifo", "codel", "cake", "dualpi2"))))
+    marks = next(each for each in spec["concat"][0]["layer"] if "shape" in each["encoding"])["encoding"]
     assert len(set(marks["shape"]["scale"]["range"])) == 4
 
 

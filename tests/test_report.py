@@ -212,7 +212,7 @@ def test_repetitions_are_summed_up(tmp_path: Path) -> None:
     path = worded(tmp_path, [run("50p", seed) for seed in (1, 2, 3)])
     words = spaced(Page(path.read_text(encoding="utf-8")).words)
     # The longest answers are 60, 61 and 62 ms: mean 61, sem 1/sqrt(3), t(0.975, 2) = 4.303: half-width 2.484.
-    assert "61 ± 2.484" in words
+    assert "61 ± 2.5" in words
     # And of their means, 40, 40.25 and 40.5 ms, 0.6210.
     assert "about 40 ms rtt.mean_ms at 50p 35 to 45 ms 40.25 ± 0.62 ms ✓ reproduced" in words
     assert "half of the 95 % confidence interval of the mean over repetitions, drawn as a line" in words

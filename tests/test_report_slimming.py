@@ -57,3 +57,10 @@ def test_texts_inherit_the_font_that_most_have() -> None:
     assert slim(f"<svg>{texts}</svg>") == (
         "<svg font-family='a, &apos;b&apos;'>" + "<text>x</text>" * 3 + "<text font-family='mono'>y</text></svg>"
     )
+
+
+def test_words_that_are_not_seen_are_left_out_and_the_width_of_short_ones_is_not_fixed() -> None:
+    fixed = 'textLength="14" lengthAdjust="spacingAndGlyphs"'
+    texts = f'<text opacity="0" {fixed}>25</text><text fill="#111" {fixed}>30</text><text {fixed}>packets</text>'
+    kept = fixed.replace('"', "'")
+    assert slim(f"<svg>{texts}</svg>") == f"<svg><text fill='#111'>30</text><text {kept}>packets</text></svg>"

@@ -1,5 +1,6 @@
 """A page's charts under a pointer: what they show, how they move together, and that fingers can do the same."""
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -8,11 +9,13 @@ from typing import Any
 
 import pytest
 from browsers import draw_all
+from handmade import HandmadeRun, probes
 from playwright.sync_api import Browser, Page, ViewportSize
 from reports import DRAWN, LABELS, document, run, stored
 from test_figures_matrix import COLOURS, result_of, typical
+from test_figures_reaction_time import run_of
 
-from bufferscope import report
+from bufferscope import figures, report
 
 pytestmark = pytest.mark.browser
 
@@ -42,21 +45,29 @@ TOLD = {
     "smoke": [LIMIT, TIME, "p0 (ms)", "p50 (ms)", "p100 (ms)", "lost", "of"],
     "round_trips": [LIMIT, TIME, RTT, "flow"],
     "rtt_window": [LIMIT, "in flight (packets)", "smoothed RTT (ms)", "samples"],
+    "rtt_members": [LIMIT, "95th percentile of a member's round-trip time (ms)", "members (%)"],
+    "reaction_time": ["tcp congestion", "buffer (rate × 100 ms)"],
     "rtt_matrix": [LIMIT, "at", "median round-trip time (ms)"],
     "goodput_matrix": [LIMIT, "at", "goodput (Mbit/s)"],
 }  # fmt: skip
 """The contents of each figure's tooltip, in a sweep of one key."""
 BAND = ["p5", "p95"]
+REACTIONS = {"queueing delay, p95 (ms)", "between reactions (s)", "to a fair share (s)"}
+"""What the panels of `reaction_time` show, each with its own tooltip."""
 EXPERIMENTS = {
     "two-queues": (LABELS, 1, DRAWN),
     "single": (LABELS[:1], 1, [name for name in DRAWN if not name.endswith(("_matrix", "_by_size"))]),
-    "few": (LABELS, 2, ["rtt", "cwnd", "download_time", "goodput_delay", "rtt_matrix"]),
+    "few": (
+        LABELS,
+        2,
+        ["rtt", "cwnd", "download_time", "goodput_delay", "rtt_matrix", "rtt_cdf", "round_trips", "receive_window"],
+    ),
     "many": (LABELS, 8, ["queue_length", "rtt", "cwnd", "goodput"]),
 }
 """Points, repetitions and figures of each."""
 
 MARKS = """(figure) => {
-    // Every mark that has a tooltip: its box on the page, what it should tell, the row it stands for.
+    // Every mark that has a tooltip: its box on the page, where to point at it, what its tooltip shows, and its row.
     const [left, top] = figure.view.origin();
     const padding = figure.view.padding();
     const canvas = figure.querySelector("canvas").getBoundingClientRect();
@@ -66,7 +77,11 @@ MARKS = """(figure) => {
             if (mark.marktype === "group") { walk(item, x + (item.x ?? 0), y + (item.y ?? 0)); continue; }
             if (!item.tooltip || item.isVoronoi || mark.role !== "mark") continue;
             const { x1, x2, y1, y2 } = item.bounds;
-            found.push({ box: [x + x1, y + y1, x + x2, y + y2], tells: item.tooltip, row: item.datum });
+            // The middle, but not on the very edge of the plot, where the pointer may be outside of it.
+            const inside = (value, length) => Math.min(Math.max(value, 1), Math.max(1, length - 1));
+            const { width, height } = mark.group;
+            const at = [x + inside((x1 + x2) / 2, width), y + inside((y1 + y2) / 2, height)];
+            found.push({ box: [x + x1, y + y1, x + x2, y + y2], at, tells: item.tooltip, row: item.datum });
         }
     };
     walk(figure.view.scenegraph().root.items[0], canvas.left + left + padding.left, canvas.top + top + padding.top);
@@ -173,8 +188,29 @@ def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rivals = result_of(typical).runs
     for one in rivals:
         one.experiment, one.document = "rivals", document(figures=list(COLOURS), title="Rivals")
-    results = [stored(runs, directory / "results") for runs in [*experiments.values(), rivals]]
-    return report.build(results, directory / "report")
+    everything = [*experiments.values(), rivals, population(), newcomers()]
+    return report.build([stored(runs, directory / "results") for runs in everything], directory / "report")
+
+
+def population() -> list[HandmadeRun]:
+    """Five members with each queue; no probe of theirs is lost."""
+    words = document(figures=["rtt_members"], title="Population")
+    made = [run(label, seed, experiment="population", document=words) for label in LABELS for seed in range(1, 6)]
+    for each in made:
+        each.rows["probes"] = probes([20, 30, 40 + 10 * each.seed])
+    return made
+
+
+def newcomers() -> list[HandmadeRun]:
+    """Two congestion controls with three sizes of a buffer, each alone and with a newcomer, twice."""
+    made = [
+        run_of(control, flows, size, seed)
+        for control, flows, size in itertools.product(("reno", "cubic"), (0, 1), (1, 2, 4))
+        for seed in (1, 2)
+    ]
+    for each in made:
+        each.experiment, each.document = "newcomers", document(figures=["reaction_time"], title="Newcomers")
+    return made
 
 
 def opened(browser: Browser, path: Path, **options: Any) -> Page:
@@ -211,8 +247,7 @@ def told_at(page: Page, mark: dict[str, Any]) -> dict[str, str]:
     """The tooltip's text when the pointer is in the middle of a mark."""
     page.mouse.move(5, 5)
     page.wait_for_selector("#vg-tooltip-element.visible", state="hidden", timeout=TOLD_MS)
-    x1, y1, x2, y2 = mark["box"]
-    page.mouse.move((x1 + x2) / 2, (y1 + y2) / 2)
+    page.mouse.move(*mark["at"])
     page.wait_for_selector("#vg-tooltip-element.visible", timeout=TOLD_MS)
     told: dict[str, str] = page.evaluate(TOOLTIP)
     return told
@@ -246,7 +281,15 @@ def expected_fields(experiment: str, name: str) -> list[str]:
 FIGURES = [
     *((experiment, name) for experiment, (*_, drawn) in EXPERIMENTS.items() for name in drawn),
     *(("rivals", name) for name in COLOURS),
+    ("population", "rtt_members"),
+    ("newcomers", "reaction_time"),
 ]
+
+
+def test_the_page_has_every_kind_of_figure_and_all_are_interactive(desktop: Page) -> None:
+    drawn = desktop.locator("figure[data-drawn]").evaluate_all("all => all.map((figure) => figure.id)")
+    assert {f"{experiment}-{name}" for experiment, name in FIGURES} <= set(drawn)
+    assert {name for _, name in FIGURES} == set(figures.NAMES)
 
 
 @pytest.mark.parametrize(("experiment", "name"), FIGURES)
@@ -256,9 +299,11 @@ def test_every_figure_tells_the_values_under_the_pointer(desktop: Page, experime
     for mark in (within[0], within[len(within) // 2], within[-1]):
         told = told_at(desktop, mark)
         if ("lost" not in told and "unfinished" not in told) or name == "rtt_by_point":
-            assert sorted(told) == sorted(field for field in expected_fields(experiment, name) if field)
+            own = REACTIONS.intersection(told)
+            assert len(own) == (name == "reaction_time")
+            assert sorted(told.keys() - own) == sorted(field for field in expected_fields(experiment, name) if field)
         assert not re.search("undefined|null|NaN", json.dumps(told)), told
-        x, y = ((mark["box"][side] + mark["box"][side + 2]) / 2 for side in (0, 1))
+        x, y = mark["at"]
         here = [one for one in found if _holds(one["box"], x, y)]
         assert any(_tells(told, one["row"]) for one in here), (told, here)
 

@@ -116,6 +116,8 @@ def test_the_page_follows_the_colour_scheme_of_the_system(opened: Opener) -> Non
 
 def test_nothing_sticks_out_of_any_screen(phone: Page) -> None:
     phone.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
+    command = "<pre><code>bufferscope explain results/load10s/run-import-s0-32a3667e --report there</code></pre>"
+    phone.evaluate("(text) => document.querySelector('main').insertAdjacentHTML('afterbegin', text)", command)
     for width in WIDTHS:
         phone.set_viewport_size({"width": width, "height": 800})
         phone.wait_for_function(WITHIN, arg=width, timeout=DRAWN_MS)

@@ -77,17 +77,17 @@ def test_the_contents_stay_beside_the_page_and_mark_the_section_in_view(page: Pa
 def test_on_a_phone_the_contents_are_a_menu_for_keyboards_too(page: Page) -> None:
     page.set_viewport_size(PHONE)
     button = page.locator("#contents button")
-    assert page.locator("#contents ol:visible").count() == 0
+    assert page.locator("#contents-list:visible").count() == 0
     button.focus()
     page.keyboard.press("Enter")
     assert button.get_attribute("aria-expanded") == "true"
-    assert page.locator("#contents ol:visible").count() == 1
+    assert page.locator("#contents-list:visible").count() == 1
     page.keyboard.press("Escape")
-    assert page.locator("#contents ol:visible").count() == 0
+    assert page.locator("#contents-list:visible").count() == 0
     page.keyboard.press("Enter")
     page.locator("#contents a", has_text="Slow").press("Enter")
     page.wait_for_function("location.hash === '#slow'")
-    assert page.locator("#contents ol:visible").count() == 0
+    assert page.locator("#contents-list:visible").count() == 0
     menu, section = page.locator("#contents").bounding_box(), page.locator("#slow-title").bounding_box()
     assert menu is not None
     assert section is not None
@@ -99,7 +99,7 @@ def test_without_scripts_the_contents_and_all_metrics_can_be_read(chromium: Brow
     plain = chromium.new_context(java_script_enabled=False, offline=True, viewport=PHONE)
     page = plain.new_page()
     page.goto(written.as_uri())
-    assert page.locator("#contents ol:visible").count() == 1
+    assert page.locator("#contents-list:visible").count() == 1
     assert page.locator(".tools:visible").count() == 0
     page.locator(f"{METRICS} summary").click()
     assert page.locator(f"{METRICS} tbody tr:visible").count() == page.locator(f"{METRICS} tbody tr").count()

@@ -25,6 +25,8 @@ NUMBER, GAP = 40, 10
 """The least width in pixels of a column with numbers, and between two labels of columns."""
 ROW_LABEL = 260
 """The most pixels of a row's label."""
+BESIDE = 50
+"""Pixels beside the rows' labels: their title, and the edges of the figure."""
 REPEATED = 44
 """Height in pixels of a row that has an interval below each number."""
 BETWEEN = " · "
@@ -96,7 +98,10 @@ def matrix(result: ResultRecords, value: Value, look: Look) -> LayerFigure:
     unseen = "" if has_numbers else "Too many columns for numbers in the cells: point at one."
     subtitle = parts.sentence(look.subtitle, note if has_numbers else "", unseen)
     chart = parts.framed(layers, look.title, subtitle, _description(frame, look), height)
-    return chart.properties(usermeta={"wide": frame[across].n_unique() > NARROW})
+    columns = frame[across].n_unique()
+    beside = BESIDE + min(ROW_LABEL, max(words_width(label) for label in frame[down]))
+    room = {"columns": columns, "needed": round(_width(frame, across) + beside), "beside": round(beside)}
+    return chart.properties(usermeta={"wide": columns > NARROW, "matrix": room})
 
 
 def _fits(frame: pl.DataFrame, across: str) -> bool:

@@ -45,9 +45,13 @@ class FigureView:
     png: str
 
     @property
-    def still(self) -> str:
-        """The chart as a `data:` URL of an SVG, for paper and for browsers without scripts."""
-        return data_url(slim(self.drawn.result()))
+    def still(self) -> Markup:
+        """The chart as a `data:` URL of an SVG, for paper and for browsers without scripts.
+
+        It is written for an attribute in double quotes. A picture has thousands of single quotes, which stay as they
+        are there; `data_url` leaves none of the double quotes and angle brackets.
+        """
+        return Markup(data_url(slim(self.drawn.result())).replace("&", "&amp;"))
 
 
 @dataclass(frozen=True)

@@ -26,12 +26,16 @@ _STRAIGHT = re.compile(r"[MLZ\d.,e-]+")
 _CIRCLE = re.compile(r"M([\d.]+),0A\1,\1,0,1,1,-\1,0A\1,\1,0,1,1,\1,0")
 _BOX = re.compile(r"M([\d.-]+),[\d.-]+h([\d.]+)v[\d.-]+h-[\d.]+Z")
 _IDLE = re.compile(r' (?:aria-[\w-]+|role|class|pointer-events)="[^"]*"')
-_UNSEEN = re.compile(r'<path[^>]*(?: d="(?:M0,0h0v0h0Z)?"|display="none")[^>]*/>')
+_UNSEEN = re.compile(
+    r'<path[^>]*(?: d="(?:M0,0h0v0h0Z)?"|display="none")[^>]*/>|<text[^>]* opacity="0"[^>]*>[^<]*</text>'
+)
+_FIXED_WIDTH = re.compile(r'(<text[^>]*) textLength="[^"]*" lengthAdjust="[^"]*"(?=[^>]*>[^<]{1,4}</text>)')
+"""The width of a word of four letters or fewer, which differs too little between fonts to be fixed."""
 
 
 def slim(svg: str) -> str:
     """The picture in fewer characters."""
-    svg = _UNSEEN.sub("", _IDLE.sub("", svg))
+    svg = _FIXED_WIDTH.sub(r"\1", _UNSEEN.sub("", _IDLE.sub("", svg)))
     svg = _RUN.sub(lambda run: "".join(_together(run[0])), svg)
     svg = re.sub(r"translate\([^)]*\)", lambda found: _short(found[0]), svg)
     svg = _with_one(_with_one(svg, "font-family"), "font-size").replace(' opacity="1"', "").replace("<g></g>", "")

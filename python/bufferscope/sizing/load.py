@@ -26,7 +26,7 @@ def experiment(line: Line, queues: Mapping[str, Mapping[str, object]]) -> Experi
     """An experiment with a point for each queue, by name, at the line's bottleneck."""
     measured_s = seconds(line)
     text = f"""\
-title = "Which buffer for {line.rate_bps} bit/s and {line.rtt_ns / 1e6:g} ms?"
+title = "Which buffer for {line.rate_bps / 1e6:g} Mbit/s and {line.rtt_ns / 1e6:g} ms?"
 duration = "{measured_s + warmup_s(line)}s"
 warmup = "{warmup_s(line)}s"
 record = ["probes", "flows", "queues", "transfers", "sojourns", "capacity"]

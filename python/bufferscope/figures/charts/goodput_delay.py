@@ -3,12 +3,17 @@
 With a swept window, this is figure 1 of Gettys and Nichols, "Bufferbloat: dark buffers in the Internet" (2011).
 """
 
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
 import altair as alt
 import polars as pl
 
 from bufferscope.figures import axes, labelled, parts, style
 from bufferscope.figures.chart import Layer, LayerFigure
-from bufferscope.figures.labelled import Axis, Mark, Plane
+from bufferscope.figures.labelled import Axis, Mark, Plane, Surroundings
+from bufferscope.figures.labels import Place
 from bufferscope.figures.matrix import interval, mean_metric
 from bufferscope.figures.source import NoDataError, ResultRecords, points, probe_path, sweep_title, swept_alone
 from bufferscope.metrics.statistics import Estimate
@@ -22,6 +27,8 @@ INTERVALS = {
 }
 MOST_NAMES, LEAST_WIDTH = 24, 270
 """The most names beside marks, and the width in pixels of the narrowest plot, in which they are apart."""
+STEP = 3
+"""Pixels between the places on the line that labels keep off."""
 RTT, GOODPUT = "median round-trip time (ms)", "goodput (Mbit/s)"
 
 
@@ -49,26 +56,42 @@ def goodput_delay(result: ResultRecords) -> LayerFigure:
     if not known.is_empty():
         tips += [alt.Tooltip(f"{name}:Q", title=title, format=",.4~g") for name, title in INTERVALS.items()]
     spread = alt.Chart(known).mark_rule(strokeWidth=1.75, clip=True)
+    joined = swept_alone(result) and all(point.label[:1].isdigit() for point in points(result))
     layers = [
-        *([base.mark_line(style="guide").encode(order="index:Q")] if swept_alone(result) else []),
+        *([base.mark_line(style="guide").encode(order="index:Q")] if joined else []),
         base.mark_point(size=70).encode(color=color, tooltip=tips),
         spread.encode(x=alt.X("rtt_ms_low:Q", title=RTT), x2="rtt_ms_high:Q", y=y, color=color),
         spread.encode(y=alt.Y("mbit_low:Q", title=GOODPUT), y2="mbit_high:Q", x=x, color=color),
-        *_names(frame, x, y),
+        *_names(frame, x, y, joined),
     ]
     named = _named_note(result, frame)
     lines = "" if known.is_empty() else "Lines: 95 % confidence intervals of the means over repetitions."
     return parts.framed(layers, "Goodput against delay", parts.sentence(named, lines), _description(frame))
 
 
-def _names(frame: pl.DataFrame, x: alt.X, y: alt.Y) -> list[Layer]:
-    """The names of the marks; of more than can be read, those of the marks that no other one beats in both values."""
+def _names(frame: pl.DataFrame, x: alt.X, y: alt.Y, joined: bool) -> list[Layer]:
+    """The names of the marks, off the line that joins them.
+
+    Of more than can be read, these are the names of the marks that no other one beats in both values.
+    """
     marks = [Mark(row["rtt_ms"], row["mbit"], row["point"]) for row in frame.iter_rows(named=True) if row["point"]]
     if len(marks) > MOST_NAMES:
         marks = [mark for mark in marks if not any(_beats(other, mark) for other in marks)][:MOST_NAMES]
     plane = Plane(Axis.of(x, LEAST_WIDTH), Axis.of(y, style.HEIGHT))
     inside = [mark for mark in marks if mark.x > 0 and mark.y >= 0]
-    return labelled.layers(inside, plane, (x, y, alt.Undefined)) if inside else []
+    corners = frame.filter((pl.col("rtt_ms") > 0) & (pl.col("mbit") >= 0)).select("rtt_ms", "mbit").rows()
+    line = _along([plane.place(*corner) for corner in corners]) if joined else []
+    around = Surroundings(avoided=line)
+    return labelled.layers(inside, plane, (x, y, alt.Undefined), around=around) if inside else []
+
+
+def _along(corners: Sequence[Place]) -> list[Place]:
+    """Places on the line through the corners, some pixels apart."""
+    found = []
+    for (x1, y1), (x2, y2) in pairwise(corners):
+        steps = max(1, int(math.hypot(x2 - x1, y2 - y1) / STEP))
+        found += [(x1 + (x2 - x1) * n / steps, y1 + (y2 - y1) * n / steps) for n in range(steps + 1)]
+    return found
 
 
 def _beats(one: Mark, other: Mark) -> bool:

@@ -27,6 +27,8 @@ def rtt_window(result: ResultRecords) -> Figure:
     samples = pooled(result, _samples).filter(axes.is_known("packets"), axes.is_known("rtt_ms"))
     if samples.is_empty():
         raise NoDataError("rtt_window: no samples of a TCP connection that has measured its round-trip time")
+    if not axes.span(samples["packets"])[1]:
+        raise NoDataError("rtt_window: no data in flight was seen; a capture near the receiver has none")
     frame = _cells(samples)
     x, y = _axis(alt.X, "packets", "in flight (packets)", frame), _axis(alt.Y, "rtt_ms", "smoothed RTT (ms)", frame)
     tips = [*axes.point_tooltip(result), axes.tooltip(x), axes.tooltip(y), alt.Tooltip("samples:Q")]

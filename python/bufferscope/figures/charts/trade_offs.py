@@ -206,7 +206,7 @@ def _panel(panel: str, spots: Sequence[Spot], frame: _Frame) -> alt.LayerChart:
         outline = alt.Chart(ellipses).mark_line(
             strokeWidth=1.25, fillOpacity=0.16, interpolate="linear-closed", clip=True, aria=False
         )
-        fill = alt.Fill("kind:N", scale=alt.Scale(domain=list(frame.kinds)), legend=None)
+        fill = alt.Fill("kind:N", scale=alt.Scale(domain=list(frame.kinds)), legend=legend)
         outline = outline.encode(x=x, y=y, color=color, fill=fill, detail="series:N", order="order:Q")
         layers.append(outline.encode(opacity=pointer.dimmed(isolated)))
     plane = Plane(Axis.of(x, LEAST_WIDTH), Axis.of(y, HEIGHT))

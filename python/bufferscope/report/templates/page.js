@@ -19,6 +19,10 @@
   // How far from the screen a figure is drawn, in pixels.
   const NEAR = "800px";
   const TIME = "time_s";
+  // Pixels that a small number of a matrix takes.
+  const DIGITS = 28;
+  // The most pixels of its labels on a narrow page.
+  const UPRIGHT = 130;
   // A signal that is set from outside is not computed again.
   const AS_IT_IS = { skip: true };
 
@@ -82,7 +86,8 @@
       const columns = Math.max(1, Math.min(names.length, Math.floor(plot / Math.max(0, ...widths))));
       Object.assign(config.legend, { columns, titleOrient: "top", layout: { top: { direction: "vertical" } } });
     }
-    if (figure.clientWidth < NARROW) config.axisX = { ...config.axisX, tickCount: 5 };
+    const across = spec.concat ? spec.concat[0].width : figure.clientWidth;
+    if (across < NARROW) config.axisX = { ...config.axisX, tickCount: 5 };
     return config;
   }
 
@@ -97,6 +102,7 @@
   async function specification(figure) {
     const spec = await written(figure);
     if (spec.concat) return panels(spec, figure.clientWidth);
+    if (spec.usermeta?.matrix?.needed > figure.clientWidth) narrowed(spec, figure.clientWidth);
     if (figure.clientWidth < NARROW) {
       spec.layer = spec.layer.filter(({ name }) => name !== "names");
     }
@@ -104,6 +110,21 @@
       for (const { encoding } of spec.layer) if (encoding.x?.title) encoding.x.title = null;
     }
     return spec;
+  }
+
+  // Narrow columns of a matrix have upright labels and small numbers, or none; tooltips have the intervals.
+  function narrowed(spec, width) {
+    const { beside, columns } = spec.usermeta.matrix;
+    const column = (width - Math.min(beside, UPRIGHT)) / columns;
+    const shown = column < DIGITS ? ["cell"] : ["cell", "number"];
+    spec.layer = spec.layer.filter(({ mark }) => shown.includes(mark.style));
+    for (const { mark, encoding } of spec.layer) {
+      delete encoding.x.axis.labelExpr;
+      delete encoding.x.axis.labelPadding;
+      Object.assign(encoding.x.axis, { labelAngle: -90, labelLimit: UPRIGHT });
+      encoding.y.axis.labelLimit = UPRIGHT;
+      if (mark.style === "number") Object.assign(mark, { dy: 0, fontSize: 10 });
+    }
   }
 
   // Panels stand side by side if there is room for that. `usermeta.panels` says how much stands beside their plots, and
