@@ -12,6 +12,7 @@ import pytest
 from captures import MS, Packet, download, ip, pcap, pcapng, pings
 
 from bufferscope.errors import InputError
+from bufferscope.explanation import explain
 from bufferscope.inspection.connections import connections
 from bufferscope.inspection.inspecting import default_name, inspect
 
@@ -136,6 +137,17 @@ def test_the_page_and_the_table_are_made_and_other_commands_take_the_run(
     assert cli("inspect", "other.pcap", "--no-report", "--quiet").status == 0
     compared = cli("compare", "results/home", "results/other", "--no-report")
     assert compared.status == 0, compared.err
+
+
+def test_a_capture_shorter_than_two_samples_does_not_deny_its_round_trips(tmp_path: Path) -> None:
+    file = tmp_path / "lan.pcap"
+    file.write_bytes(pcap(download(100, rate_bps=1_000_000_000, rtt_ns=MS // 5, window=20)))
+    found = inspect([file], tmp_path)
+    (flow,) = connections(found.run, found.summary)
+    assert flow.round_trips is not None
+    assert flow.round_trips.count > 50
+    verdict = explain(found.run).verdict
+    assert verdict.startswith("Cannot tell: round trips of connections were observed, but no connection long enough")
 
 
 @pytest.mark.parametrize(

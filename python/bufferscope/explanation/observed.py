@@ -75,6 +75,8 @@ def _of_pings(found: Evidence, has_load: bool) -> tuple[Statement, Cause]:
     asked = next(iter(found.pings), None)
     if asked is None:
         why = "neither round trips of connections nor pings were observed"
+        if not found.run.round_trips.is_empty():
+            why = "round trips of connections were observed, but no connection long enough for two samples of its state"
         return Statement("verdict", f"Cannot tell: {why}.", unknown="What the main cause is."), Cause.UNKNOWN
     added_s = asked.added_s(0.5)
     numbers: dict[str, Number] = {"own_ms": 1e3 * asked.own_s}
