@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from bufferscope import _core
 from bufferscope.errors import InputError, printable
 from bufferscope.figures import NAMES
+from bufferscope.inspection.connections import connection_names
 from bufferscope.inspection.nodes import node_names
 from bufferscope.inspection.quic import OnlyQuicError, sentences
 from bufferscope.inspection.reading import Summary
@@ -50,6 +51,7 @@ def observation(name: str, summary: Summary, sources: Sequence[Source]) -> Obser
         sample_interval_ns=summary["sample_interval_ns"],
         mss_bytes=summary["mss_bytes"] or _core.MSS_BYTES,
         not_measured=NOT_IN_CAPTURES,
+        connections=connection_names(summary["flows"]),
         warnings=warnings(summary),
         figures=_figures(summary),
     )
