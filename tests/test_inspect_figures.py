@@ -3,12 +3,12 @@
 import random
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from captures import ACK, MS, Packet, download, growing, pcap, pcapng, pings, tcp
-from handmade import HandmadeResult
 
 from bufferscope import figures
 from bufferscope.errors import InputError
@@ -17,12 +17,20 @@ from bufferscope.figures.choosing import chosen
 from bufferscope.figures.source import NoDataError
 from bufferscope.inspection.inspecting import inspect
 from bufferscope.result import Result
+from bufferscope.store.run import Run
 
 SMALL = download(60, rate_bps=10_000_000, rtt_ns=20 * MS, window=20)
 STAMPED = growing(60, to_sender_ns=2 * MS, to_receiver_ns=20 * MS, added_ns=30 * MS, close=True)
 FIGURES_OF_FLOWS = ("cwnd", "round_trips", "rtt_window", "goodput", "receive_window")
 IP_BYTES = 20
 PORTS = slice(IP_BYTES, IP_BYTES + 4)
+
+
+@dataclass(frozen=True)
+class _Several:
+    """Runs of several experiments, as a comparison draws them."""
+
+    runs: list[Run]
 
 
 def _of_port(packets: list[Packet], port: int, server: int = 443) -> list[Packet]:
@@ -84,7 +92,7 @@ def test_several_captures_keep_a_colour_per_capture(tmp_path: Path) -> None:
         runs.append(inspect([tmp_path / f"{name}.pcap"], tmp_path / "out").run)
     for name in FIGURES_OF_FLOWS:
         try:
-            spec = figures.draw(HandmadeResult(runs), name).to_dict()
+            spec = figures.draw(_Several(runs), name).to_dict()
         except NoDataError:
             continue
         assert _colours(spec)["field"] == "point", name

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bufferscope.inspection.reading import Summary
-from bufferscope.metrics.paths import BOTH, ECHO, RECEIVER, SENDER, path_round_trips
+from bufferscope.metrics.paths import BOTH, ECHO, FEWEST_ROUND_TRIPS, RECEIVER, SENDER, path_round_trips
 from bufferscope.store.run import Run
 
 if TYPE_CHECKING:
@@ -58,12 +58,15 @@ class RoundTrips:
 
     @property
     def source(self) -> str:
-        """The half and the method in a cell of a table.
+        """The half and the method in a cell of a table, and the number of round trips if it is small.
 
         >>> RoundTrips("sender", "timestamp", 9, 40.0, 41.0, 42.0).source
         'sender, timestamps'
+        >>> RoundTrips("sender", "acknowledgement", 2, 40.0, 41.0, 42.0).source
+        'sender, only 2'
         """
-        return f"{self.half}, timestamps" if self.method == ECHO else self.half
+        method = ", timestamps" if self.method == ECHO else ""
+        return self.half + method + (f", only {self.count}" if self.count < FEWEST_ROUND_TRIPS else "")
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ def _dashed_note(by_traffic: pl.DataFrame, bound: Bound, compares_points: bool) 
     return f"Dashed: rate of {bound.port}; {', '.join(others)} {'is' if len(others) == 1 else 'are'} not bound by it."
 
 
-def binned(run: RunRecords, known: Mapping[str, str]) -> pl.DataFrame:
+def binned(run: RunRecords, known: Mapping[str, str] | None = None) -> pl.DataFrame:
     """Goodput by traffic entry in equal bins of the run: `t_ns` (middle of the bin)`, traffic, mbit`.
 
     If the names of connections are `known`, `traffic` is that name.
