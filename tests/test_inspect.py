@@ -2,8 +2,10 @@
 
 import gzip
 import json
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -211,3 +213,18 @@ def test_no_captures_at_all_are_refused(tmp_path: Path) -> None:
 def test_a_run_is_named_after_its_first_file() -> None:
     names = {"a b.pcap": "a-b", "x/home.pcapng.gz": "home", "-": "capture", "...": "observed"}
     assert {name: default_name(name) for name in names} == names
+
+
+def test_ctrl_c_ends_the_reading_of_a_pipe_without_a_writer_at_once(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bufferscope", "inspect", "-", "--out", str(tmp_path / "out")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            deadline = time.monotonic() + 60
+            while not list(tmp_path.glob("out/.inspect-*")) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=15) == 130
+        finally:
+            process.kill()
+    assert not list(tmp_path.glob("out/*"))
