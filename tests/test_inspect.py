@@ -2,8 +2,10 @@
 
 import gzip
 import json
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from captures import MS, Packet, download, ip, pcap, pcapng, pings
 
 from bufferscope.errors import InputError
+from bufferscope.explanation import explain
 from bufferscope.inspection.connections import connections
 from bufferscope.inspection.inspecting import default_name, inspect
 
@@ -138,6 +141,17 @@ def test_the_page_and_the_table_are_made_and_other_commands_take_the_run(
     assert compared.status == 0, compared.err
 
 
+def test_a_capture_shorter_than_two_samples_does_not_deny_its_round_trips(tmp_path: Path) -> None:
+    file = tmp_path / "lan.pcap"
+    file.write_bytes(pcap(download(100, rate_bps=1_000_000_000, rtt_ns=MS // 5, window=20)))
+    found = inspect([file], tmp_path)
+    (flow,) = connections(found.run, found.summary)
+    assert flow.round_trips is not None
+    assert flow.round_trips.count > 50
+    verdict = explain(found.run).verdict
+    assert verdict.startswith("Cannot tell: round trips of connections were observed, but no connection long enough")
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -199,3 +213,18 @@ def test_no_captures_at_all_are_refused(tmp_path: Path) -> None:
 def test_a_run_is_named_after_its_first_file() -> None:
     names = {"a b.pcap": "a-b", "x/home.pcapng.gz": "home", "-": "capture", "...": "observed"}
     assert {name: default_name(name) for name in names} == names
+
+
+def test_ctrl_c_ends_the_reading_of_a_pipe_without_a_writer_at_once(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bufferscope", "inspect", "-", "--out", str(tmp_path / "out")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            deadline = time.monotonic() + 60
+            while not list(tmp_path.glob("out/.inspect-*")) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=15) == 130
+        finally:
+            process.kill()
+    assert not list(tmp_path.glob("out/*"))

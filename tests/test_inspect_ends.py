@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from captures import ACK, MS, SYN, Packet, growing, pcap, pings, tcp
+from captures import ACK, FIN, MS, SYN, Packet, growing, pcap, pings, tcp
 
 from bufferscope.errors import InputError
 from bufferscope.explanation import explain_run
@@ -208,3 +208,41 @@ def test_the_page_of_a_capture_without_a_known_window_is_made(cli: Callable[...,
         text.index(each) for each in ("Cannot tell: ", "https from 203.0.113.5", "bufferscope explain results/short")
     ]
     assert order == sorted(order)
+
+
+def test_two_round_trips_of_a_handshake_and_a_close_are_no_queue(tmp_path: Path) -> None:
+    """A receiver without timestamps sees the path in the handshake and the close, and a close is answered late."""
+    ends = ("203.0.113.5", 443, "192.0.2.1", 50_000)
+    up = (*ends[2:], *ends[:2])
+    packets = [
+        tcp(0, up, 99, 0, SYN),
+        tcp(20 * MS, ends, 999, 100, SYN | ACK),
+        tcp(20 * MS, up, 100, 1000, ACK),
+    ]
+    for number in range(200):
+        packets.append(tcp((40 + number) * MS, ends, 1000 + 1000 * number, 100, ACK, 1000))
+        packets.append(tcp((40 + number) * MS + 10_000, up, 100, 2000 + 1000 * number, ACK))
+    packets += [tcp(300 * MS, up, 100, 201_000, FIN | ACK), tcp(520 * MS, ends, 201_000, 101, ACK)]
+    found, flow = _inspected(tmp_path, packets)
+    assert flow.round_trips
+    assert (flow.round_trips.count, flow.round_trips.source) == (2, "sender, only 2")
+    explanation = explain_run(found.run)
+    assert explanation.cause is Cause.UNKNOWN
+    assert "too few round trips (2)" in explanation.verdict
+
+
+def _ticking(packets: list[Packet], tick_ns: int) -> list[Packet]:
+    return [Packet(packet.t_ns // tick_ns * tick_ns, packet.data) for packet in packets]
+
+
+@pytest.mark.parametrize(
+    ("tick_ns", "warning"),
+    [(1000, None), (10 * MS, "the capture's clock ticks every 10 ms"), (10_000 * MS, "all round trips are 0")],
+)
+def test_a_clock_that_is_too_coarse_for_the_round_trips_is_reported(
+    tmp_path: Path, tick_ns: int, warning: str | None
+) -> None:
+    packets = growing(400, to_sender_ns=0, to_receiver_ns=9 * MS, added_ns=30 * MS, handshake=False)
+    found, _ = _inspected(tmp_path, _ticking(packets, tick_ns))
+    told = [each for each in found.run.warnings if "clock" in each and "one place" not in each]
+    assert [each.startswith(warning or "") for each in told] == ([True] if warning else [])

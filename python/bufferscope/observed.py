@@ -100,6 +100,8 @@ class Observation:
     """The tables that are empty because the program does not know their content, besides those about ports."""
     reported: Mapping[str, float | str] = field(default_factory=dict)
     """The program's own results that cannot be computed from the tables, by their names with units."""
+    connections: Mapping[str, str] = field(default_factory=dict)
+    """Names of the connections with the most data, by their flows."""
     warnings: Sequence[str] = ()
     notes: str | None = None
     figures: Sequence[str] = ("rtt", "rtt_cdf", "goodput")
@@ -229,6 +231,7 @@ def _metadata(
                 "sources": list(observation.sources),
                 "clock": observation.started is not None,
                 "reported": dict(observation.reported),
+                **({"connections": dict(observation.connections)} if observation.connections else {}),
             },
         },
         "warnings": [printable(warning) for warning in observation.warnings],

@@ -40,7 +40,7 @@ def explain_observed(found: Evidence) -> Explanation:
     known = seen(found.run, main) if main else None
     verdict, cause = _verdict(found, known)
     statements = [verdict]
-    if known:
+    if known and not known.are_few:
         statements += [*_inflation(known), *_flight(known)]
     statements += [_repeated(each) for each in found.senders if each.retransmits][:4]
     statements.append(Statement("unknown", f"The run was observed from outside. {WHERE}"))
@@ -56,6 +56,9 @@ def _verdict(found: Evidence, main: Seen | None) -> tuple[Statement, Cause]:
     if main.shut_share >= SHUT:
         sentence = f"{flow} is held back by the receiver's window for {words.share(main.shut_share)} of its time."
         return Statement("verdict", sentence, {"share": main.shut_share}, "receive_window"), Cause.WINDOW
+    if main.are_few:
+        why = f"{flow} shows too few round trips ({len(main.times_s)}) to say how they change"
+        return Statement("verdict", f"Cannot tell: {why}.", {}, "round_trips", "What the main cause is."), Cause.UNKNOWN
     if _is_much(main.added_s, main.least_s) and main.held_times >= MORE_THAN_HELD:
         sentence = (
             f"Data of {flow} stands on the path: its round trips are {words.time(main.added_s)} longer than the least, "
@@ -75,6 +78,8 @@ def _of_pings(found: Evidence, has_load: bool) -> tuple[Statement, Cause]:
     asked = next(iter(found.pings), None)
     if asked is None:
         why = "neither round trips of connections nor pings were observed"
+        if not found.run.round_trips.is_empty():
+            why = "round trips of connections were observed, but no connection long enough for two samples of its state"
         return Statement("verdict", f"Cannot tell: {why}.", unknown="What the main cause is."), Cause.UNKNOWN
     added_s = asked.added_s(0.5)
     numbers: dict[str, Number] = {"own_ms": 1e3 * asked.own_s}

@@ -12,7 +12,7 @@ import polars as pl
 from bufferscope.explanation.senders import Sender
 from bufferscope.explanation.standing import Series
 from bufferscope.metrics.network import NANOSECONDS
-from bufferscope.metrics.paths import BOTH, COLUMNS, RECEIVER, SENDER, path_round_trips
+from bufferscope.metrics.paths import BOTH, COLUMNS, FEWEST_ROUND_TRIPS, RECEIVER, SENDER, path_round_trips
 from bufferscope.metrics.records import RunRecords
 
 GAIN = 1 / 8
@@ -44,6 +44,11 @@ class Seen:
     def added_s(self) -> float:
         """By how much a typical round trip is longer than the least."""
         return self.typical_s - self.least_s
+
+    @property
+    def are_few(self) -> bool:
+        """Whether a capture shows too few round trips to compare them with one another."""
+        return self.half is not None and len(self.times_s) < FEWEST_ROUND_TRIPS
 
     @property
     def sees_flight(self) -> bool:

@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bufferscope.inspection.reading import Summary
-from bufferscope.metrics.paths import BOTH, ECHO, RECEIVER, SENDER, path_round_trips
+from bufferscope.metrics.paths import BOTH, ECHO, FEWEST_ROUND_TRIPS, RECEIVER, SENDER, path_round_trips
 from bufferscope.store.run import Run
 
 if TYPE_CHECKING:
     import polars as pl
 
 MS, KB, MBIT = 1e6, 1e3, 1e6
+MOST_NAMED = 8
+"""The most series that figures draw in a colour each; one of them is all other connections, if there are more."""
 
 
 SERVICES = {
@@ -56,12 +58,15 @@ class RoundTrips:
 
     @property
     def source(self) -> str:
-        """The half and the method in a cell of a table.
+        """The half and the method in a cell of a table, and the number of round trips if it is small.
 
         >>> RoundTrips("sender", "timestamp", 9, 40.0, 41.0, 42.0).source
         'sender, timestamps'
+        >>> RoundTrips("sender", "acknowledgement", 2, 40.0, 41.0, 42.0).source
+        'sender, only 2'
         """
-        return f"{self.half}, timestamps" if self.method == ECHO else self.half
+        method = ", timestamps" if self.method == ECHO else ""
+        return self.half + method + (f", only {self.count}" if self.count < FEWEST_ROUND_TRIPS else "")
 
 
 @dataclass(frozen=True)
@@ -127,10 +132,38 @@ def connection_name(sender: Mapping[str, Any], receiver: Mapping[str, Any]) -> s
     >>> connection_name({"address": "2001:db8::1", "port": 40000}, {"address": "2001:db8:1::2", "port": 5201})
     'iperf3 to 2001:db8:1::2'
     """
-    is_from = (sender["port"] not in SERVICES, sender["port"]) < (receiver["port"] not in SERVICES, receiver["port"])
+    is_from = _is_from_server(sender, receiver)
     server = sender if is_from else receiver
     service = SERVICES.get(server["port"], f"port {server['port']}")
     return f"{service} {'from' if is_from else 'to'} {server['address']}"
+
+
+def connection_names(flows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Names of the connections with the most data, which figures draw in colours of their own; each name is used once.
+
+    Connections with equal names get the other end's port as well, or else their flow's name.
+    """
+    most = MOST_NAMED if len(flows) <= MOST_NAMED else MOST_NAMED - 1
+    shown = sorted(flows, key=lambda flow: -(flow["delivered_bytes"] or 0))[:most]
+    names = {flow["name"]: connection_name(flow["from"], flow["to"]) for flow in shown}
+    names = _distinct(names, {flow["name"]: _other_port(flow["from"], flow["to"]) for flow in shown})
+    return _distinct(names, {flow: flow for flow in names})
+
+
+def _distinct(names: Mapping[str, str], suffixes: Mapping[str, str]) -> dict[str, str]:
+    """The names, with a suffix where several are equal."""
+    written = list(names.values())
+    return {flow: f"{name} ({suffixes[flow]})" if written.count(name) > 1 else name for flow, name in names.items()}
+
+
+def _other_port(sender: Mapping[str, Any], receiver: Mapping[str, Any]) -> str:
+    """The port of the end that `connection_name` does not name."""
+    other = receiver if _is_from_server(sender, receiver) else sender
+    return f"port {other['port']}"
+
+
+def _is_from_server(sender: Mapping[str, Any], receiver: Mapping[str, Any]) -> bool:
+    return (sender["port"] not in SERVICES, sender["port"]) < (receiver["port"] not in SERVICES, receiver["port"])
 
 
 def _windows(run: Run) -> "pl.DataFrame":

@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 
 from bufferscope.errors import InputError
+from bufferscope.inspection.clock import clock_tick_ns
 from bufferscope.inspection.observing import observation
 from bufferscope.inspection.reading import STANDARD_INPUT, Summary, read
 from bufferscope.observed import experiment_name, store
@@ -47,7 +48,8 @@ def inspect(
     # On the file system of the run, so that tables are moved there and not copied.
     with prepared(out), tempfile.TemporaryDirectory(prefix=".inspect-", dir=out) as place:
         summary, sources = read(names, Path(place), hosts, ports, progress)
-        run = store(observation(called, summary, sources), Path(place), out)
+        tick_ns = clock_tick_ns(Path(place))
+        run = store(observation(called, summary, sources, tick_ns), Path(place), out)
     return Inspection(run, summary)
 
 

@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from bufferscope import _core
 from bufferscope.errors import InputError, printable
 from bufferscope.figures import NAMES
+from bufferscope.inspection.clock import coarse
+from bufferscope.inspection.connections import connection_names
 from bufferscope.inspection.nodes import node_names
 from bufferscope.inspection.quic import OnlyQuicError, sentences
 from bufferscope.inspection.reading import Summary
@@ -29,8 +31,11 @@ CUT = "cut off within the headers"
 NOT_IN_CAPTURES = ("transfers", "estimates")
 
 
-def observation(name: str, summary: Summary, sources: Sequence[Source]) -> Observation:
-    """The run that captures show. Raises `InputError` if they show no connection and no ping."""
+def observation(name: str, summary: Summary, sources: Sequence[Source], tick_ns: int | None = None) -> Observation:
+    """The run that captures show. Raises `InputError` if they show no connection and no ping.
+
+    `tick_ns` is the tick of the capture's clock if round trips are shorter.
+    """
     entries = [*_flows(summary), *_pings(summary)]
     if not entries:
         raise _nothing(summary)
@@ -50,7 +55,8 @@ def observation(name: str, summary: Summary, sources: Sequence[Source]) -> Obser
         sample_interval_ns=summary["sample_interval_ns"],
         mss_bytes=summary["mss_bytes"] or _core.MSS_BYTES,
         not_measured=NOT_IN_CAPTURES,
-        warnings=warnings(summary),
+        connections=connection_names(summary["flows"]),
+        warnings=[*warnings(summary), *coarse(tick_ns)],
         figures=_figures(summary),
     )
 

@@ -3,17 +3,19 @@
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from bufferscope import _core
 from bufferscope.errors import EngineError, InputError, printable
+from bufferscope.inspection.beside import together
 from bufferscope.store.metadata import Source
 
 STANDARD_INPUT = "-"
 HIGHEST_PORT = 65535
+PART_BYTES = 1 << 20
 
 Summary = dict[str, Any]
 """What the core says of captures besides the tables: files, places, counts, pings, flows."""
@@ -32,17 +34,25 @@ def read(
     """
     addresses, chosen = [_address(host) for host in hosts], [_port(port) for port in ports]
     _check(files)
-    with ThreadPoolExecutor(max_workers=1) as beside:
-        digests = beside.submit(lambda: [_source(file) for file in files if file != STANDARD_INPUT])
-        try:
-            summary = json.loads(_core.read_captures(list(files), directory, addresses, chosen, progress))
-        except _core.CaptureError as error:
-            raise InputError(printable(str(error))) from None
-        except _core.TablesError as error:
-            raise EngineError(str(error)) from None
-        except ValueError as error:
-            raise InputError(str(error)) from None
-        sources = digests.result()
+    stop, summary, sources = Event(), Summary(), list[Source]()
+
+    def step(read_bytes: int) -> bool:
+        return not stop.is_set() and (progress is None or progress(read_bytes))
+
+    def captures() -> None:
+        summary.update(json.loads(_core.read_captures(list(files), directory, addresses, chosen, step)))
+
+    def digests() -> None:
+        sources.extend(_source(file, stop) for file in files if file != STANDARD_INPUT)
+
+    try:
+        together([captures, digests], stop)
+    except _core.CaptureError as error:
+        raise InputError(printable(str(error))) from None
+    except _core.TablesError as error:
+        raise EngineError(str(error)) from None
+    except ValueError as error:
+        raise InputError(str(error)) from None
     if STANDARD_INPUT in files:
         # A stream can be read only once: what was found in it stands for it.
         found = json.dumps(summary, sort_keys=True).encode()
@@ -64,14 +74,16 @@ def _check(files: Sequence[str]) -> None:
         raise InputError(f"{printable(twice)}: given twice; allowed: each capture once")
 
 
-def _source(file: str) -> Source:
+def _source(file: str, stop: Event) -> Source:
     path = Path(file)
     # A pipe can be read only once, and not here.
     if not path.is_file():
         return {"file": printable(path.name), "bytes": 0, "sha256": hashlib.sha256(file.encode()).hexdigest()}
+    digest = hashlib.sha256()
     with path.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    return {"file": printable(path.name), "bytes": path.stat().st_size, "sha256": digest}
+        while not stop.is_set() and (part := stream.read(PART_BYTES)):
+            digest.update(part)
+    return {"file": printable(path.name), "bytes": path.stat().st_size, "sha256": digest.hexdigest()}
 
 
 def _address(host: str) -> IPv4Address | IPv6Address:

@@ -16,6 +16,8 @@ INSTANT_NS = 300_000
 """A half that takes less is an end's own time, on the fastest networks, too."""
 MORE_ECHOES = 2
 """Echoes of timestamps are used where they are more than this many times the acknowledged segments."""
+FEWEST_ROUND_TRIPS = 8
+"""With fewer of them, as of a handshake and a close, a median says nothing: one may be a delayed acknowledgement."""
 RECEIVER, SENDER, BOTH = "receiver", "sender", "both"
 """The half that a path's round trips are from: the capture was made at the sender, at the receiver, or between them."""
 ECHO = "timestamp"

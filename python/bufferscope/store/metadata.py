@@ -7,7 +7,7 @@ them. The scenario's indices and lists are checked against each other.
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
-from typing import TypedDict, cast
+from typing import NotRequired, TypedDict, cast
 
 from bufferscope import _core
 from bufferscope.expectations import Entry
@@ -146,6 +146,8 @@ class Origin(TypedDict):
     """Whether `started` is the time of the observation; otherwise it is that of the import."""
     reported: dict[str, float | str]
     """The program's own results that cannot be computed from the tables."""
+    connections: NotRequired[dict[str, str]]
+    """Names of the captured connections with the most data, by their flows."""
 
 
 class CaptureFacts(TypedDict):
@@ -369,7 +371,8 @@ def _number_or_text(value: object, where: str) -> None:
 
 
 _ORIGIN = table(
-    {"tool": text, "version": text, "sources": items(_SOURCE), "clock": flag, "reported": mapping(_number_or_text)}
+    {"tool": text, "version": text, "sources": items(_SOURCE), "clock": flag, "reported": mapping(_number_or_text)},
+    {"connections": mapping(text)},
 )
 FILE = table({"bytes": whole(), "sha256": _SHA256})
 

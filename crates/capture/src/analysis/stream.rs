@@ -196,11 +196,17 @@ impl Stream {
             self.synchronized = true;
             self.active_ns = segment.t_ns;
             self.syn_ns = Some(segment.t_ns);
-            return None;
+            if segment.payload_bytes == 0 {
+                return None;
+            }
+            // TCP Fast Open (RFC 7413, section 3).
+            self.fresh(segment, self.next, self.next + i64::from(segment.payload_bytes));
+            return Some(Sent::New);
         }
         self.syn_ns = None;
         self.counts.retransmissions += 1;
-        self.again(segment, self.next - 1, self.next, RetransmissionKind::Syn);
+        let start = self.first.unwrap_or(self.next);
+        self.again(segment, start - 1, start, RetransmissionKind::Syn);
         Some(Sent::Again(RetransmissionKind::Syn))
     }
 
@@ -408,6 +414,11 @@ impl Stream {
         if ack > self.next {
             // The capture missed what is acknowledged here.
             self.counts.unseen_bytes += (ack - self.next) as u64;
+            self.next = ack;
+        }
+        if before.is_none() && self.syn_ns.is_some() && self.first == Some(ack) {
+            // The SYN alone: its data was not accepted, and is sent for the first time after the handshake.
+            self.ranges.clear();
             self.next = ack;
         }
         self.una = Some(ack);

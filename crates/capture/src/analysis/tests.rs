@@ -703,6 +703,36 @@ fn connections_beyond_the_most_are_counted() {
     assert_eq!((summary.flows_recorded, summary.segments_left_out), (2, 3));
 }
 
+/// A handshake whose SYN carries 600 bytes (RFC 7413), and an answer after 40 ms that accepts some of them.
+fn fast_open(accepted: u32) -> Capture {
+    let mut capture = Capture::without_handshake();
+    capture.show(Segment { flags: Flags(Flags::SYN), seq: ISN, payload_bytes: 600, ..data(0, 0, 0) });
+    let flags = Flags(Flags::SYN | Flags::ACK);
+    capture.show(Segment { flags, seq: 5000, ack: sequence(0).wrapping_add(accepted), ..ack(40, 0) });
+    capture
+}
+
+#[test]
+fn data_of_a_syn_is_data() {
+    let (summary, sink) = fast_open(600).finish();
+    let flow = &summary.flows[0];
+    assert_eq!((flow.delivered_bytes, flow.unseen_bytes), (Some(600), 0));
+    assert_eq!(integers(&sink, Table::RoundTrips, "rtt_ns"), [Some(40 * MS)]);
+}
+
+#[test]
+fn data_of_a_syn_that_was_not_accepted_is_not_sent_again_after_the_handshake() {
+    let mut capture = fast_open(0);
+    capture.show(data(40, 0, 600));
+    capture.show(Segment { ack: sequence(0).wrapping_add(600), ..ack(80, 0) });
+    let (summary, sink) = capture.finish();
+    let flow = &summary.flows[0];
+    assert_eq!((flow.delivered_bytes, flow.unseen_bytes), (Some(600), 0));
+    assert_eq!(flow.retransmissions, Kinds::default());
+    let rtts = integers(&sink, Table::RoundTrips, "rtt_ns");
+    assert_eq!(rtts.iter().filter(|rtt| **rtt == Some(40 * MS)).count(), 2);
+}
+
 #[test]
 fn an_acknowledgement_of_nonsense_is_ignored() {
     let mut capture = Capture::opened();

@@ -3,7 +3,7 @@
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes, ends, multiples, parts, pointer, repetitions
+from bufferscope.figures import axes, connections, ends, multiples, parts, pointer, repetitions
 from bufferscope.figures.chart import Figure
 from bufferscope.figures.source import NoDataError, ResultRecords, has_none, over_time, points
 from bufferscope.metrics.flows import cwnd_packets
@@ -31,14 +31,15 @@ def cwnd(result: ResultRecords) -> Figure:
 
 def _connections(result: ResultRecords, frame: pl.DataFrame, x: alt.X, y: alt.Y) -> list[parts.Layer]:
     """One line per connection, with its threshold."""
-    lines = repetitions.drawn(result, _windows(frame), "packets", ["point", "flow", "what"])
+    windows = connections.named(result, _windows(frame))
+    lines = repetitions.drawn(result, windows, "packets", ["point", "flow", "what"])
     dashes = alt.Scale(domain=[CWND, SSTHRESH], range=[[1, 0], [2, 4]])
     dash = alt.StrokeDash("what:N", title=None, scale=dashes, legend=alt.Legend(symbolOpacity=1))
-    color = axes.point_color(result)
+    color = connections.color(result, windows)
     layers = repetitions.layers(lines, x, y, color, ["flow:N"], dash, opacity=0.6 if _several(frame) else 1)
     if not _several(frame):
         layers += ends.layers(result, lines.strong.filter(what=CWND), y, color, ends.top(lines, "packets"))
-    tips = [alt.Tooltip("flow:N"), alt.Tooltip("what:N", title="is")]
+    tips = [*connections.tips(windows), alt.Tooltip("what:N", title="is")]
     return [*layers, pointer.hover(lines.strong, x, y, color, result, tips)]
 
 

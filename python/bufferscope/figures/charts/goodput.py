@@ -1,11 +1,13 @@
 """Figure: goodput over time, with the rate of the bottleneck."""
 
+from collections.abc import Mapping
+
 import altair as alt
 import numpy as np
 import polars as pl
 from altair.typing import Optional
 
-from bufferscope.figures import axes, bounds, ends, multiples, parts, pointer, repetitions
+from bufferscope.figures import axes, bounds, connections, ends, multiples, parts, pointer, repetitions
 from bufferscope.figures.bounds import Bound
 from bufferscope.figures.chart import Figure
 from bufferscope.figures.source import NoDataError, ResultRecords, duration_s, over_time, points
@@ -21,12 +23,13 @@ BURST = "Where goodput exceeds it, a retransmission released data that had arriv
 def goodput(result: ResultRecords) -> Figure:
     """Payload acknowledged (for udp: arrived) in each 1/120 of the run, in Mbit/s.
 
-    There is one line per point, or, for a single point, one per traffic entry. The dashed line is the rate of the
-    bottleneck over time, which includes link-layer headers. A point's line is then the sum of the traffic that crosses
-    the bottleneck, in the same direction as the rate. If some point has no such traffic, all traffic is summed, and
-    there is no dashed line. What was only observed, as by a capture, has none either.
+    There is one line per point, or, for a single point, one per traffic entry or captured connection. The dashed line
+    is the rate of the bottleneck over time, which includes link-layer headers. A point's line is then the sum of the
+    traffic that crosses the bottleneck, in the same direction as the rate. If some point has no such traffic, all
+    traffic is summed, and there is no dashed line. What was only observed, as by a capture, has none either.
     """
-    by_traffic = over_time(result, binned)
+    known = connections.names(result)
+    by_traffic = over_time(result, lambda run: binned(run, known))
     if by_traffic.is_empty():
         raise NoDataError("goodput: no samples of a flow of tcp, web or udp")
     compares_points = len(points(result)) > 1
@@ -52,8 +55,9 @@ def _layers(
     result: ResultRecords, lines: repetitions.Drawn, bound: Bound | None, compares_points: bool
 ) -> list[parts.Layer]:
     x, y = axes.time_axis(result), alt.Y("mbit:Q", title="goodput (Mbit/s)")
-    color = axes.point_color(result) if compares_points else _traffic_color(lines.strong)
-    tips = [*([] if compares_points else [alt.Tooltip("traffic:N")]), *repetitions.tooltips(lines)]
+    color = axes.point_color(result) if compares_points else _traffic_color(result, lines.strong)
+    title = connections.FIELD if connections.names(result) else "traffic"
+    tips = [*([] if compares_points else [alt.Tooltip("traffic:N", title=title)]), *repetitions.tooltips(lines)]
     top = max(ends.top(lines, "mbit"), bound.highest_mbit if bound else 0)
     rate = [bounds.layer(bound, result, x, y)] if bound else []
     return [
@@ -83,8 +87,12 @@ def _dashed_note(by_traffic: pl.DataFrame, bound: Bound, compares_points: bool) 
     return f"Dashed: rate of {bound.port}; {', '.join(others)} {'is' if len(others) == 1 else 'are'} not bound by it."
 
 
-def binned(run: RunRecords) -> pl.DataFrame:
-    """Goodput by traffic entry in equal bins of the run: `t_ns` (middle of the bin)`, traffic, mbit`."""
+def binned(run: RunRecords, known: Mapping[str, str] | None = None) -> pl.DataFrame:
+    """Goodput by traffic entry in equal bins of the run: `t_ns` (middle of the bin)`, traffic, mbit`.
+
+    If the names of connections are `known`, `traffic` is that name.
+    """
+    series = connections.name(known).alias("traffic") if known else traffic_of_flow()
     duration_ns = run.scenario["duration_ns"]
     edges = np.linspace(0, duration_ns, BINS + 1).round().astype(np.int64)
     middles = (edges[:-1] + edges[1:]) // 2
@@ -97,7 +105,7 @@ def binned(run: RunRecords) -> pl.DataFrame:
     ]
     return (
         pl.concat([NOTHING.rename({"traffic": "flow"}), *per_flow])
-        .group_by("t_ns", traffic_of_flow(), maintain_order=True)
+        .group_by("t_ns", series, maintain_order=True)
         .agg(pl.col("mbit").sum().round(4))
         .sort("traffic", "t_ns")
     )
@@ -114,7 +122,9 @@ def _summed(by_traffic: pl.DataFrame, bound: Bound | None) -> pl.DataFrame:
     return frame.group_by("point", "repetition", "time_s", maintain_order=True).agg(pl.col("mbit").sum().round(4))
 
 
-def _traffic_color(frame: pl.DataFrame) -> Optional[alt.Color]:
+def _traffic_color(result: ResultRecords, frame: pl.DataFrame) -> Optional[alt.Color]:
+    if connections.names(result):
+        return connections.by_connection(result, frame["traffic"])
     names = frame["traffic"].unique(maintain_order=True).to_list()
     if len(names) > axes.COLOURS:
         return alt.Undefined

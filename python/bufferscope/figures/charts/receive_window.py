@@ -3,7 +3,7 @@
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes, multiples, parts, pointer
+from bufferscope.figures import axes, connections, multiples, parts, pointer
 from bufferscope.figures.chart import Figure
 from bufferscope.figures.decimate import decimate
 from bufferscope.figures.source import NoDataError, ResultRecords, points
@@ -22,6 +22,7 @@ def receive_window(result: ResultRecords) -> Figure:
     """
     frames = [_samples(point.first).with_columns(point=pl.lit(point.label)) for point in points(result)]
     frame = pl.concat(frames).filter(axes.is_known("acknowledged_mb"), axes.is_known("window_mb"))
+    frame = connections.named(result, frame)
     if frame.is_empty():
         raise NoDataError("receive_window: no samples of a TCP connection")
     columns = COLUMNS
@@ -31,14 +32,14 @@ def receive_window(result: ResultRecords) -> Figure:
         thinned = decimate(frame, "acknowledged_mb", "window_mb", ["point", "flow"], columns)
     x = alt.X("acknowledged_mb:Q", title="acknowledged (MB)", scale=_from_zero(frame["acknowledged_mb"]))
     y = alt.Y("window_mb:Q", title="advertised window (MB)", scale=_from_zero(frame["window_mb"]))
-    color = axes.point_color(result)
+    color = connections.color(result, frame)
     isolated = pointer.isolating(color)
     several = frame.n_unique(["point", "flow"]) > len(points(result))
     line = alt.Chart(thinned).mark_line(strokeWidth=1.25 if several else 2, clip=True)
     line = line.encode(x=x, y=y, color=color, detail="flow:N", opacity=pointer.dimmed(isolated, 0.6 if several else 1))
     layers: list[parts.Layer] = [
         *pointer.clickable([line], color),
-        pointer.hover(thinned, x, y, color, result, [alt.Tooltip("flow:N")]),
+        pointer.hover(thinned, x, y, color, result, connections.tips(frame)),
     ]
     note = "One line per connection." if several else ""
     return multiples.framed(result, layers, ("Advertised receive window", note), _description(result, frame))

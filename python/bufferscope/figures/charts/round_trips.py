@@ -7,7 +7,7 @@ sees two round trips, to the receiver and to the sender; together they are that 
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes, multiples, parts, pointer, repetitions
+from bufferscope.figures import axes, connections, multiples, parts, pointer, repetitions
 from bufferscope.figures.chart import Figure
 from bufferscope.figures.source import NoDataError, ResultRecords, has_none, over_time, points
 from bufferscope.metrics.network import OVER_TCP, traffic_named, traffic_of_flow
@@ -24,13 +24,13 @@ def round_trips(result: ResultRecords) -> Figure:
     The times are those of segments and their acknowledgements, or those of timestamps where these show much more. Marks
     at the upper edge are segments that were sent again.
     """
-    frame = over_time(result, _samples)
+    frame = connections.named(result, over_time(result, _samples))
     if has_none(frame, "rtt_ms"):
         raise NoDataError("round_trips: no round trips of a TCP connection; captures have them (bufferscope inspect)")
     again = over_time(result, _again)
     by = ["point", "flow", "way"]
     lines = repetitions.drawn(result, frame, "rtt_ms", by)
-    x, color = axes.time_axis(result), axes.point_color(result)
+    x, color = axes.time_axis(result), connections.color(result, frame)
     y = axes.fitted(alt.Y, "rtt_ms", "round-trip time (ms)", frame["rtt_ms"], parts.headroom(result, again))
     ways = [way for way in WAYS.values() if way in frame["way"]]
     dashes = alt.Scale(domain=ways, range=[[1, 0], [2, 4]][: len(ways)])
@@ -38,7 +38,7 @@ def round_trips(result: ResultRecords) -> Figure:
     dash = alt.StrokeDash("way:N", title=None, scale=dashes, legend=legend) if len(ways) > 1 else alt.Undefined
     several = frame.n_unique(by) > frame.n_unique(["point"])
     layers = repetitions.layers(lines, x, y, color, ["flow:N", "way:N"], dash, opacity=0.6 if several else 1)
-    tips = [alt.Tooltip("flow:N"), *([alt.Tooltip("way:N")] if len(ways) > 1 else [])]
+    tips = [*connections.tips(frame), *([alt.Tooltip("way:N")] if len(ways) > 1 else [])]
     layers.append(pointer.hover(lines.strong, x, y, color, result, [*tips, *repetitions.tooltips(lines)]))
     layers += parts.lanes(result, again, "sent again")
     subtitle = parts.sentence(_again_note(result, again), repetitions.note(result))

@@ -8,7 +8,7 @@ Two rates make two lines.
 import altair as alt
 import polars as pl
 
-from bufferscope.figures import axes, multiples, parts, pointer, repetitions
+from bufferscope.figures import axes, connections, multiples, parts, pointer, repetitions
 from bufferscope.figures.chart import Figure
 from bufferscope.figures.source import NoDataError, ResultRecords, points, pooled
 from bufferscope.metrics.network import OVER_TCP, traffic_named, traffic_of_flow
@@ -29,10 +29,11 @@ def rtt_window(result: ResultRecords) -> Figure:
         raise NoDataError("rtt_window: no samples of a TCP connection that has measured its round-trip time")
     if not axes.span(samples["packets"])[1]:
         raise NoDataError("rtt_window: no data in flight was seen; a capture near the receiver has none")
+    samples = connections.named(result, samples)
     frame = _cells(samples)
     x, y = _axis(alt.X, "packets", "in flight (packets)", frame), _axis(alt.Y, "rtt_ms", "smoothed RTT (ms)", frame)
     tips = [*axes.point_tooltip(result), axes.tooltip(x), axes.tooltip(y), alt.Tooltip("samples:Q")]
-    color = axes.dot_color(result)
+    color = connections.color(result, frame, "circle")
     marks = alt.Chart(frame).mark_point(size=14, clip=True).encode(x=x, y=y, color=color, tooltip=tips)
     layers = pointer.clickable([marks.encode(opacity=pointer.dimmed(pointer.isolating(color), 0.65))], color)
     subtitle = parts.sentence(
@@ -53,17 +54,18 @@ def _samples(run: RunRecords) -> pl.DataFrame:
     names = [entry["name"] for entry in traffic_named(run.scenario, *OVER_TCP)]
     known = run.flows.filter(traffic_of_flow().is_in(names) & (pl.col("srtt_ns") > 0))
     packets = pl.col("inflight_bytes") / int(run.meta["mss_bytes"])
-    return known.select(packets.alias("packets"), (pl.col("srtt_ns") / MS).alias("rtt_ms"))
+    return known.select(packets.alias("packets"), "flow", (pl.col("srtt_ns") / MS).alias("rtt_ms"))
 
 
 def _cells(samples: pl.DataFrame) -> pl.DataFrame:
     """The mean of the samples in each cell, with their number."""
     cells = CELLS
+    by = [name for name in ("point", connections.FIELD) if name in samples.columns]
     while True:
         steps = {name: max(axes.span(samples[name])[1], 1e-9) / cells for name in ("packets", "rtt_ms")}
         keys = [(pl.col(name) / step).floor().alias(f"{name}_cell") for name, step in steps.items()]
         means = [pl.col(name).mean().round(3) for name in steps]
-        frame = samples.group_by("point", *keys, maintain_order=True).agg(*means, samples=pl.len())
+        frame = samples.group_by(*by, *keys, maintain_order=True).agg(*means, samples=pl.len())
         if frame.height <= parts.MOST_ROWS or cells <= 1:
             return frame.drop("packets_cell", "rtt_ms_cell")
         cells = cells * 3 // 4
