@@ -166,7 +166,7 @@ def test_each_figure_lives_in_a_file_of_its_name() -> None:
         ("rtt_by_point", "no traffic of kind ping or irtt"),
         ("rtt_equation", "no traffic of kind ping or irtt"),
         ("goodput_delay", "no traffic of kind ping or irtt"),
-        ("cwnd", "no samples of a TCP connection"),
+        ("cwnd", "no sample of a TCP connection has a congestion window"),
         ("rtt_window", "no samples of a TCP connection that has measured"),
         ("round_trips", "no round trips of a TCP connection"),
         ("goodput", "no samples of a flow"),
