@@ -13,6 +13,7 @@ import pytest
 from laboratory import SMALL, SWEEP, TABLES, Answer, write
 
 from bufferscope import __version__, catalogue
+from bufferscope.commit import commit
 
 Cli = Callable[..., Answer]
 
@@ -32,7 +33,9 @@ def test_without_a_command_it_shows_what_there_is(cli: Cli) -> None:
 
 
 def test_version(cli: Cli) -> None:
-    assert cli("--version") == Answer(0, f"bufferscope {__version__}\n", "")
+    answer = cli("--version")
+    known = f" (commit {commit()})" if commit() else ""
+    assert answer == Answer(0, f"bufferscope {__version__}{known}\n", "")
 
 
 @pytest.mark.parametrize("command", ["run", "reproduce", "show", "compare", "export"])

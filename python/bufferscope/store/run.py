@@ -187,7 +187,7 @@ class Run(BaseRun):
     """A stored run, in a directory of its own or in a partition; its tables are read when they are needed.
 
     >>> run = Run("results/ucas-reproduce/run-sim-s1-0f3a2b1c")                                 # doctest: +SKIP
-    >>> run.probes.filter(pl.col("rtt_ns").is_null())      # the probes that were lost          # doctest: +SKIP
+    >>> run.probes.filter(pl.col("rtt_ns").is_null())  # the probes that were lost          # doctest: +SKIP
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
