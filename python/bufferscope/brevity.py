@@ -43,6 +43,14 @@ BRIEF: Mapping[str, Part] = {
     ),
     "lncc-qdisc": Part(1, (tuple(f"link.bottleneck.forward={name}" for name in (*_CARDS, *_VLANS)),)),
     "lncc-surface": Part(1, (tuple(f"link.bottleneck.forward.ring.size={size}" for size in ("80p", "512p", "4096p")),)),
+    "lncc-bql": Part(
+        1,
+        (
+            ("tcp=offload on",),
+            ("tcp=two a slot", "link.bottleneck.forward=2952 above 2048"),
+            ("tcp=offload off", "link.bottleneck.forward=2952 on a VLAN, 100 Mbit/s"),
+        ),
+    ),
     "dark-smokeping": Part(
         1,
         (
