@@ -1,5 +1,8 @@
 """Reports of runs made by hand, for the tests of the page."""
 
+import re
+import zlib
+from base64 import b64decode
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -130,3 +133,13 @@ def worded(directory: Path, runs: list[HandmadeRun]) -> Path:
     for each in runs:
         each.document = {**each.document, "figures": ["rtt_cdf"]}
     return built(directory, runs)
+
+
+def inflated(text: str) -> str:
+    """A text that a page holds compressed."""
+    return zlib.decompress(b64decode(text)).decode()
+
+
+def specs(page: str) -> list[str]:
+    """The specifications of a page's charts, as JSON."""
+    return [inflated(found) for found in re.findall(r'<script type="text/plain" class="spec">([^<]*)</script>', page)]

@@ -3,8 +3,6 @@
 import json
 import re
 import shlex
-import zlib
-from base64 import b64decode
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
@@ -12,7 +10,7 @@ from urllib.parse import unquote
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reports import DRAWN, FIFTY, LABELS, built, document, expectation, run, stored, worded
+from reports import DRAWN, FIFTY, LABELS, built, document, expectation, inflated, run, specs, stored, worded
 
 from bufferscope import report
 from bufferscope.report.drawing import data_url, script_json
@@ -57,10 +55,6 @@ def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def page(page_path: Path) -> Page:
     return Page(page_path.read_text(encoding="utf-8"))
-
-
-def inflated(text: str) -> str:
-    return zlib.decompress(b64decode(text)).decode()
 
 
 def refused(name: str) -> None:
@@ -187,14 +181,14 @@ def test_the_data_in_the_page_is_valid_json(page_path: Path) -> None:
     text = page_path.read_text(encoding="utf-8")
     found = re.findall(r'<script type="application/json"([^>]*)>(.*?)</script>', text, re.S)
     assert all(isinstance(json.loads(content, parse_constant=refused), dict) for _, content in found)
-    specs = [inflated(content) for content in re.findall(r'<script [^>]*class="spec">(.*?)</script>', text)]
+    charts = specs(text)
     data = re.findall(r'<script [^>]*class="data" data-name="([^"]*)">(.*?)</script>', text)
-    assert len(specs) == len(DRAWN)
-    assert all(isinstance(json.loads(each, parse_constant=refused), dict) for each in specs)
+    assert len(charts) == len(DRAWN)
+    assert all(isinstance(json.loads(each, parse_constant=refused), dict) for each in charts)
     assert all(isinstance(json.loads(inflated(each), parse_constant=refused), dict) for _, each in data)
     names = [name for name, _ in data]
     assert len(names) == len(set(names)), "data that several figures share are there once"
-    assert {name for spec in specs for name in re.findall(r'"data":\{"name":"([^"]+)"', spec)} == set(names)
+    assert {name for spec in charts for name in re.findall(r'"data":\{"name":"([^"]+)"', spec)} == set(names)
 
 
 def test_the_page_has_a_reasonable_size(page_path: Path) -> None:
