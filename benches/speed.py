@@ -30,7 +30,8 @@ FAIR = ["fq_codel", "fq_pie", "sfq", "fq", "cake"]
 """Those that tell flows apart, whose cost may therefore depend on how many there are."""
 OF_BOTH = ["pfifo", "codel"]
 """The disciplines that the program for ns-3 knows, too."""
-WITHOUT_FLOWS = json.dumps([table for table in _core.TABLES if table != "flows"])
+RECORDED: list[str] = json.loads(_core.schema())["properties"]["record"]["default"]
+WITHOUT_FLOWS = json.dumps([table for table in RECORDED if table != "flows"])
 SAMPLES: Mapping[str, list[str]] = {
     "every 10 ms": [],
     "every second": ["sample.flows=1s"],
@@ -124,7 +125,7 @@ def build_ns3() -> bool:
 
 def measure(command: list[str]) -> Measured:
     """Run one case, which answers with one line of JSON."""
-    printed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    printed = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     measured: Measured = json.loads(printed)
     return measured
 
