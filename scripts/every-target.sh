@@ -38,7 +38,7 @@ try bench ARGS=--short
 try reproduce ARGS="ucas-reproduce --set duration=5s --out $scratch/results --report $scratch/report"
 try agreement ARGS="--only 'pfifo 100, cubic, 2 Mbit/s, 40 ms, 1 flow' --set duration=5s $short"
 try battling ARGS="--only battling-tcp-asymmetric --set duration=5s --page $scratch/battling.md $short"
-try explaining ARGS="--seeds 4 --page $scratch/explained.md"
+try explaining ARGS="--seeds 12 --page $scratch/explained.md"
 try test-properties CRATES="--package bufferscope-programs" CASES=20 FUZZ_SECONDS=1
 try test-busy BUSY=1 DISTURBED=agent
 # Without a reason to build anything again, as the stamps and cargo's files are there.

@@ -57,9 +57,15 @@ def main(arguments: Sequence[str]) -> int:
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make explaining", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--jobs", type=int, help="processes (default: one for each processor)")
-    parser.add_argument("--seeds", type=int, default=len(REPORTED), help="try only so many of the scenarios")
+    parser.add_argument(
+        "--seeds", type=int, default=len(REPORTED), help="try only so many of the scenarios, at least one of each kind"
+    )
     parser.add_argument("--page", type=Path, default=PAGE, help=f"what is written (default: docs/{PAGE.name})")
     options = parser.parse_args(arguments)
+    if not len(KINDS) <= options.seeds <= len(REPORTED):
+        parser.error(
+            f"--seeds: found {options.seeds}; allowed: {len(KINDS)} to {len(REPORTED)}, of every kind one or more"
+        )
     if options.page == PAGE and options.seeds != len(REPORTED):
         parser.error("--seeds needs --page: docs/ has the page of all scenarios")
     return options
