@@ -35,7 +35,7 @@ try reference
 try pictures
 try lock
 try bench ARGS=--short
-try reproduce ARGS="ucas-reproduce --set duration=5s --out $scratch/results --report $scratch/report"
+try reproduce ARGS="ucas-reproduce --out $scratch/results --report $scratch/report"
 try agreement ARGS="--only 'pfifo 100, cubic, 2 Mbit/s, 40 ms, 1 flow' --set duration=5s $short"
 try battling ARGS="--only battling-tcp-asymmetric --set duration=5s --page $scratch/battling.md $short"
 try explaining ARGS="--seeds 12 --page $scratch/explained.md"
