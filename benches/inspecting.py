@@ -41,10 +41,11 @@ def main() -> None:
             packets = write(file, megabytes * MB, captured, connections)
             command = [sys.executable, __file__, "--read", str(file)]
             found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-        rate = packets / found["cpu_s"] / 1e6
+        # Too short a run, and the kernel has counted no CPU time.
+        rate = f"{packets / found['cpu_s'] / 1e6:.2f}" if found["cpu_s"] else "-"
         print(
             f"{name}: {megabytes} MB, {packets:,} packets in {found['seconds']:.2f} s, "
-            f"{found['cpu_s']:.2f} s of CPU time ({rate:.2f} million packets/s), {found['memory_mb']:.0f} MB of memory",
+            f"{found['cpu_s']:.2f} s of CPU time ({rate} million packets/s), {found['memory_mb']:.0f} MB of memory",
             flush=True,
         )
 

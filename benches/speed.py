@@ -7,6 +7,7 @@ discipline or another, of TCP and of UDP, as tables in Markdown and as charts.
 
 import argparse
 import json
+import math
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
+import numpy as np
 import polars as pl
 
 from bufferscope import _core
@@ -64,6 +66,10 @@ CHARTS_OF_DISCIPLINES = {kind: ROOT / "target" / f"speed-of-disciplines-{kind}.s
 NS3_PACKAGES = "libns3-dev pkg-config g++"
 
 Measured = dict[str, Any]
+Speed = float
+"""Hops per CPU second; not a number where a run was too short for the kernel to count any CPU time."""
+NONE = "-"
+"""What a table has for a number that was not measured."""
 
 
 def main() -> None:
@@ -93,9 +99,9 @@ def by_discipline(extent: Extent) -> None:
         series = {qdisc: [qdisc, kind, *SAMPLES["every second"]] for qdisc in names}
         speeds = against_flows(f"{kind.upper()} by discipline, flows sampled every second", path, series, extent)
         print("\nIn per cent of pfifo with as many flows\n")
-        print_beside_pfifo(speeds, lambda speed, pfifo: 100 * speed / pfifo)
+        print_beside_pfifo(speeds, lambda hops, pfifo: 100 * hops / pfifo)
         print("\nNanoseconds that a hop takes longer than with pfifo\n")
-        print_beside_pfifo(speeds, lambda speed, pfifo: 1e9 / speed - 1e9 / pfifo)
+        print_beside_pfifo(speeds, lambda hops, pfifo: 1e9 / hops - 1e9 / pfifo)
 
 
 def compare(extent: Extent) -> None:
@@ -109,7 +115,8 @@ def compare(extent: Extent) -> None:
         if with_ns3 and qdisc in OF_BOTH:
             theirs = measure([str(NS3), f"--qdisc={qdisc}", f"--flows={flows}", f"--seconds={seconds}"])
             show("ns-3", theirs)
-            print(f"{'':16}{ours['hops_per_cpu_s'] / theirs['hops_per_cpu_s']:.0f} times as many hops per CPU second")
+            times = written(speed(ours) / speed(theirs), ".0f")
+            print(f"{'':16}{times} times as many hops per CPU second")
     print("MiB: growth of the largest resident set during the run.")
 
 
@@ -130,19 +137,30 @@ def measure(command: list[str]) -> Measured:
     return measured
 
 
+def speed(measured: Measured) -> Speed:
+    """The hops per CPU second of one case."""
+    rate = measured["hops_per_cpu_s"]
+    return math.nan if rate is None else float(rate)
+
+
+def written(number: float, form: str) -> str:
+    """A number of a table."""
+    return format(number, form) if math.isfinite(number) else NONE
+
+
 def show(simulator: str, m: Measured) -> None:
     """Print one line of the table."""
     mebibytes = m["peak_growth_kib"] / 1024
     print(
         f"{m['qdisc']:8} {m['flows']:5}  {simulator:12} {m['hops']:10} {m['events']:10} {m['cpu_s']:8.3f} "
-        f"{m['hops_per_cpu_s']:11} {mebibytes:6.1f}",
+        f"{written(speed(m), '.0f'):>11} {mebibytes:6.1f}",
         flush=True,
     )
 
 
 def against_flows(
     subject: str, path: Path, series: Mapping[str, list[str]], extent: Extent
-) -> dict[int, dict[str, int]]:
+) -> dict[int, dict[str, Speed]]:
     """Print and draw the hops per CPU second against the number of flows, and return them by flows and series.
 
     Each series is a discipline with overrides.
@@ -155,11 +173,12 @@ def against_flows(
             name: [*OURS, qdisc, str(flows), str(seconds), *overrides] for name, (qdisc, *overrides) in series.items()
         }
         speeds[flows] = fastest(commands, extent.repeated)
-        print_row(flows, [f"{speed / 1e6:.2f}" for speed in speeds[flows].values()])
+        print_row(flows, [written(hops / 1e6, ".2f") for hops in speeds[flows].values()])
     rows = [
-        {"flows": flows, "series": name, "speed": speed / 1e6}
+        {"flows": flows, "series": name, "speed": hops / 1e6}
         for flows, row in speeds.items()
-        for name, speed in row.items()
+        for name, hops in row.items()
+        if math.isfinite(hops)
     ]
     path.parent.mkdir(exist_ok=True)
     path.write_text(pictures.svg(chart(rows, subject, list(series)).to_dict() | {"config": style.config(style.LIGHT)}))
@@ -167,11 +186,11 @@ def against_flows(
     return speeds
 
 
-def print_beside_pfifo(speeds: Mapping[int, Mapping[str, int]], cell: Callable[[int, int], float]) -> None:
+def print_beside_pfifo(speeds: Mapping[int, Mapping[str, Speed]], cell: Callable[[Speed, Speed], float]) -> None:
     """Print a table of whole numbers, each of which `cell` makes of a discipline's speed and pfifo's."""
     print_header(name for name in next(iter(speeds.values())) if name != "pfifo")
     for flows, row in speeds.items():
-        print_row(flows, [f"{cell(speed, row['pfifo']):.0f}" for name, speed in row.items() if name != "pfifo"])
+        print_row(flows, [written(cell(hops, row["pfifo"]), ".0f") for name, hops in row.items() if name != "pfifo"])
 
 
 def print_header(columns: Iterable[str]) -> None:
@@ -185,12 +204,13 @@ def print_row(flows: int, cells: Iterable[str]) -> None:
     print(f"| {flows:,} | {' | '.join(cells)} |", flush=True)
 
 
-def fastest(commands: Mapping[str, list[str]], repeated: int) -> dict[str, int]:
+def fastest(commands: Mapping[str, list[str]], repeated: int) -> dict[str, Speed]:
     """The hops per CPU second of the fastest of a few runs each, which alternate."""
-    speeds = dict.fromkeys(commands, 0)
+    speeds = dict.fromkeys(commands, math.nan)
     for _ in range(repeated):
         for name, command in commands.items():
-            speeds[name] = max(speeds[name], int(measure(command)["hops_per_cpu_s"]))
+            # `fmax` rather than `max`: it prefers whatever is a number.
+            speeds[name] = float(np.fmax(speeds[name], speed(measure(command))))
     return speeds
 
 

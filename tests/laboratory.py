@@ -136,6 +136,22 @@ def start(arguments: Sequence[str], directory: Path) -> subprocess.Popen[str]:
     )
 
 
+OWN_NAMES = "mount -t tmpfs names /run && "
+"""In a mount namespace of its own, so that the machine never sees the names that `ip netns` gives."""
+
+
+AS_ROOT = ("--map-root-user",)
+"""As root of a user namespace."""
+AS_THIS_USER = () if os.geteuid() == 0 else ("--map-current-user", "--keep-caps")
+"""As this user with root's rights. As root of a user namespace, tcpdump fails to change to its own user."""
+
+
+def isolated(command: str, options: Sequence[str] = AS_ROOT) -> subprocess.CompletedProcess[str]:
+    """Run with root's rights where the machine's own network cannot be reached."""
+    words = ["unshare", *options, "--net", "--mount", "sh", "-c", OWN_NAMES + command]
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+
+
 ATTEMPTS = 6
 """The number of disturbed measurements after which a test gives up."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from laboratory import SMALL, SWEEP, Answer, program, write
+from laboratory import SMALL, SWEEP, Answer, isolated, program, write
 from shells import call, skip_without_network
 
 import bufferscope as bs
@@ -26,15 +26,6 @@ KNOCK = shlex.quote(
     "print('answered:', 'refused' if knocked == errno.ECONNREFUSED else knocked)"
 )
 """A port where nobody listens: the refusal comes from the other end of the line."""
-
-OWN_NAMES = "mount -t tmpfs names /run && "
-"""In a mount namespace of its own, so that the machine never sees the names that `ip netns` gives."""
-
-
-def isolated(command: str) -> subprocess.CompletedProcess[str]:
-    """Run by root (of a user namespace if need be) where the machine's own network cannot be reached."""
-    words = ["unshare", "--map-root-user", "--net", "--mount", "sh", "-c", OWN_NAMES + command]
-    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@
 //! 105 Mbit/s, 60 s; every record is streamed to Parquet files in a temporary directory. One line of JSON:
 //! - `hops`: packets fully sent on one link, in either direction;
 //! - `cpu_s`: CPU time of this thread (Linux' `/proc/thread-self/schedstat`), writing the records included;
+//! - `hops_per_cpu_s`: their quotient, or null where the run was too short for the kernel to count any CPU time;
 //! - `peak_growth_kib`: by how much the largest resident set exceeds what the process took before the run.
 //!
 //! Arguments: `[QDISC] [FLOWS] [SECONDS] [tcp|udp] [PATH=VALUE]...`, by default `pfifo 1 60 tcp`. The last are overrides of
@@ -43,9 +44,9 @@ fn measure(qdisc: &str, flows: u32, seconds: u32, traffic: &str, overrides: &[St
     let cpu_s = (cpu_ns()? - start_ns) as f64 / 1e9;
     let peak_growth_kib = status_kib("VmHWM")?.saturating_sub(baseline_kib);
     let (hops, events) = (summary.hops, summary.events);
-    let rate = hops as f64 / cpu_s;
+    let rate = if cpu_s > 0.0 { format!("{:.0}", hops as f64 / cpu_s) } else { "null".to_owned() };
     println!(
-        r#"{{"qdisc": "{qdisc}", "flows": {flows}, "seconds": {seconds}, "hops": {hops}, "events": {events}, "cpu_s": {cpu_s:.3}, "hops_per_cpu_s": {rate:.0}, "peak_growth_kib": {peak_growth_kib}}}"#
+        r#"{{"qdisc": "{qdisc}", "flows": {flows}, "seconds": {seconds}, "hops": {hops}, "events": {events}, "cpu_s": {cpu_s:.3}, "hops_per_cpu_s": {rate}, "peak_growth_kib": {peak_growth_kib}}}"#
     );
     Ok(())
 }
