@@ -112,7 +112,7 @@ agent: $(STAMPS)/agent ## Build the agent for the host and guest engines as one 
 
 wheel: $(STAMPS)/agent $(STAMPS)/run ## Build a package with everything in it, for `pip install dist/*.whl`
 	@mkdir -p python/bufferscope/bin
-	@PYTHONPATH=python $(BIN)/python -c 'from bufferscope.commit import commit; print(commit())' > python/bufferscope/bin/commit
+	@PYTHONPATH=python $(BIN)/python -c 'from bufferscope.base.commit import commit; print(commit())' > python/bufferscope/bin/commit
 	$(BIN)/maturin build --release --locked --out dist
 
 docs: $(STAMPS)/extension $(STAMPS)/docs ## Build the documentation as a web site in site/

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # ensure-system-packages.sh USER...: makes sure that all programs are installed that these users need (host, guest,
-# tests; see python/bufferscope/programs.txt). With the necessary rights (root, or sudo without a password), it installs
+# tests; see python/bufferscope/base/programs.txt). With the necessary rights (root, or sudo without a password), it installs
 # the Debian packages; otherwise it says what to install.
 set -euo pipefail
 # shellcheck source=scripts/messages.sh

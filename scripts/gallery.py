@@ -8,10 +8,10 @@ from pathlib import Path
 
 import bufferscope as bs
 from bufferscope.engines import one_engine
-from bufferscope.experiment import load
 from bufferscope.figures import pictures, style
-from bufferscope.inspection.inspecting import inspect
-from bufferscope.running import execute, plan
+from bufferscope.interop.inspection.inspecting import inspect
+from bufferscope.model.experiment import load
+from bufferscope.running.plan import execute, plan
 
 DIRECTORY = Path(__file__).parents[1] / "docs" / "pictures" / "gallery"
 EXAMPLES = DIRECTORY.parents[1] / "examples"

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Sourced by the other scripts: what python/bufferscope/programs.txt says about programs and their packages.
+# Sourced by the other scripts: what python/bufferscope/base/programs.txt says about programs and their packages.
 
-readonly programs="${BASH_SOURCE%/*}/../python/bufferscope/programs.txt"
+readonly programs="${BASH_SOURCE%/*}/../python/bufferscope/base/programs.txt"
 
 # listed USER...: prints a line for each program that any of these users needs (`anyone`: for every program). The line
 # has the program's names, a blank, and its packages.

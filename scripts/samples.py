@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 
 import bufferscope as bs
-from bufferscope import flent
-from bufferscope.packets.exporting import export_packets
+from bufferscope.interop import flent
+from bufferscope.interop.packets.exporting import export_packets
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 CAPTURE, FLENT = "photos.pcapng.gz", "evening.flent.gz"

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from laboratory import TABLES, write
 
-from bufferscope import machine
-from bufferscope.engines import agent, guest
-from bufferscope.experiment import Point, load
-from bufferscope.guest import build
-from bufferscope.guest.image import Image
+from bufferscope.base import machine
+from bufferscope.engines import agent
+from bufferscope.engines.guest import build
+from bufferscope.engines.guest import engine as guest
+from bufferscope.engines.guest.image import Image
+from bufferscope.model.experiment import Point, load
 
 Carry = Callable[..., dict[str, bytes]]
 """Runs an experiment's text and gives its tables' bytes."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from bufferscope.metrics.network import ports
+from bufferscope.model.network import ports
 from bufferscope.store import FORMAT
 from bufferscope.store.partition import Facts
 from bufferscope.store.writing import write_metadata

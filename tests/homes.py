@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from bufferscope.explanation import explain_run
-from bufferscope.stepping import Simulation
+from bufferscope.analysis.explanation import explain_run
+from bufferscope.running.stepping import Simulation
 from bufferscope.store.memory import MemoryRun
 
 HOME = """\

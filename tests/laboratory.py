@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bufferscope import programs
+from bufferscope.base import programs
 
 SMALL = """\
 title = "A small lab"

@@ -11,7 +11,7 @@ from handmade import MS, MSS, NETALYZR, PING, SECOND, TCP, WEB, HandmadeRun, est
 
 from bufferscope import report
 from bufferscope.figures import NAMES
-from bufferscope.result import Result
+from bufferscope.results.result import Result
 from bufferscope.store.run import Run
 
 DRAWN = [name for name in NAMES if name not in ("share_matrix", "jain_matrix", "reaction_time", "rtt_members")]

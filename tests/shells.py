@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bufferscope.engines import host
-from bufferscope.errors import EngineError
+from bufferscope.base.errors import EngineError
+from bufferscope.engines.host import engine as host
 
 PATIENCE_S = 60
 

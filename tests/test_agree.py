@@ -12,9 +12,11 @@ from laboratory import SMALL, SWEEP, Answer, write
 from reports import specs
 
 import bufferscope as bs
-from bufferscope.engines import ENGINES, Engine, guest, sim
+from bufferscope.engines import ENGINES, Engine
+from bufferscope.engines.guest import engine as guest
 from bufferscope.engines.outcome import Outcome
-from bufferscope.experiment import Point, load
+from bufferscope.engines.sim import engine as sim
+from bufferscope.model.experiment import Point, load
 
 Cli = Callable[..., Answer]
 

@@ -9,14 +9,15 @@ from handmade import MS, MSS, PING, SECOND, TCP, HandmadeRun, Rows, probes, scen
 from reports import specs
 
 import bufferscope as bs
-from bufferscope import agreement
-from bufferscope.agreement.aims import AIMS, aim_of
-from bufferscope.agreement.comparing import Comparison
-from bufferscope.agreement.derived import measured
-from bufferscope.agreement.spread import reach
-from bufferscope.agreement.wording import view
-from bufferscope.metrics.statistics import estimate
-from bufferscope.result import Result
+from bufferscope.results.result import Result
+from bufferscope.stats.estimate import estimate
+from bufferscope.stats.spread import reach
+from bufferscope.report.agreement import build
+from bufferscope.studies import agreement
+from bufferscope.studies.agreement.comparing import Comparison
+from bufferscope.studies.agreement.derived import measured
+from bufferscope.studies.agreement.fmt import view
+from bufferscope.studies.agreement.tolerances import AIMS, aim_of
 
 
 def comparison(value: list[float], reference: list[float], metric: str = "rtt.p50_ms") -> Comparison:
@@ -200,7 +201,7 @@ def test_what_is_not_two_engines_is_refused(tmp_path: Path) -> None:
 
 def test_the_page_shows_both_engines_in_the_same_charts(tmp_path: Path) -> None:
     runs = [run(engine, rtt, seed) for engine, rtt in (("sim", 60.0), ("guest", 50.0)) for seed in (1, 2)]
-    page = agreement.build(stored(runs, tmp_path / "results"), tmp_path / "page")
+    page = build(stored(runs, tmp_path / "results"), tmp_path / "page")
     text = page.read_text(encoding="utf-8")
     for words in ("sim against guest", "+10\N{NO-BREAK SPACE}ms", "missed", "Only sim measures sojourn"):
         assert words in text, words

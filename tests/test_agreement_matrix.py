@@ -8,9 +8,10 @@ from typing import cast
 import pytest
 
 import matrix
-from bufferscope.engines import ENGINES, Engine, sim
+from bufferscope.engines import ENGINES, Engine
 from bufferscope.engines.outcome import Outcome
-from bufferscope.experiment import Point, load
+from bufferscope.engines.sim import engine as sim
+from bufferscope.model.experiment import Point, load
 from causes import causes
 from making import DOCS
 from page import HEADINGS

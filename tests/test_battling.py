@@ -7,10 +7,11 @@ from typing import cast
 import pytest
 
 import battling
-from bufferscope.engines import ENGINES, Engine, sim
+from bufferscope.engines import ENGINES, Engine
 from bufferscope.engines.outcome import Outcome
-from bufferscope.expectations import Evaluated, Expectation, Verdict
-from bufferscope.experiment import Point, load
+from bufferscope.engines.sim import engine as sim
+from bufferscope.model.experiment import Point, load
+from bufferscope.results.expectations import Evaluated, Expectation, Verdict
 
 
 def evaluated(engine: str, measured: float | None, reach: float | None, band: tuple[float, float]) -> Evaluated:

@@ -15,11 +15,13 @@ import pytest
 from laboratory import SMALL, Answer, start, write
 
 import bufferscope as bs
-from bufferscope import executors, machine
+from bufferscope.base import machine
 from bufferscope.engines import engines
-from bufferscope.expectations import Entry, concerning, evaluate, gathered
-from bufferscope.experiment import load
-from bufferscope.running import plan
+from bufferscope.model.expectations import Entry
+from bufferscope.model.experiment import load
+from bufferscope.results.expectations import concerning, evaluate, gathered
+from bufferscope.running import executors
+from bufferscope.running.plan import plan
 
 Cli = Callable[..., Answer]
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from bufferscope import brevity
-from bufferscope.brevity import BRIEF, WHOLE, left_out, part_of
-from bufferscope.experiment import catalogue, load
+from bufferscope.model.experiment import catalogue, load
+from bufferscope.running import brevity
+from bufferscope.running.brevity import BRIEF, WHOLE, left_out, part_of
 
 
 def needed(name: str) -> set[int]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import bufferscope as bs
-from bufferscope.experiment import load, name_of, teaching_position
+from bufferscope.model.experiment import load, name_of, teaching_position
 
 COURSE = [
     "ucas-reproduce",

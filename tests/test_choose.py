@@ -10,15 +10,15 @@ from laboratory import SMALL, Answer, write
 
 import bufferscope as bs
 from bufferscope import _core
-from bufferscope.choice import Study, plan_study
-from bufferscope.choice.candidates import SHAPERS, Candidate
-from bufferscope.choice.judging import Measured, judge
-from bufferscope.choice.place import find
+from bufferscope.base.errors import InputError
 from bufferscope.engines import one_engine
-from bufferscope.errors import InputError
-from bufferscope.experiment import load
-from bufferscope.metrics.network import bulk_flows
-from bufferscope.metrics.statistics import estimate
+from bufferscope.model.experiment import load
+from bufferscope.model.network import bulk_flows
+from bufferscope.stats.estimate import estimate
+from bufferscope.studies.choice import Study, plan_study
+from bufferscope.studies.choice.bottleneck import find
+from bufferscope.studies.choice.candidates import SHAPERS, Candidate
+from bufferscope.studies.choice.judging import Measured, judge
 
 Cli = Callable[..., Answer]
 HOME = """\

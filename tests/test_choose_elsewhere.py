@@ -9,10 +9,10 @@ import pytest
 from laboratory import SMALL, Answer, write
 from test_choose import HOME, measured, study_of
 
-from bufferscope.choice.judging import Measured, _measured, judge
-from bufferscope.choice.place import Place
-from bufferscope.lengths import size_command
-from bufferscope.metrics.statistics import estimate
+from bufferscope.analysis.lengths import size_command
+from bufferscope.stats.estimate import estimate
+from bufferscope.studies.choice.bottleneck import Place
+from bufferscope.studies.choice.judging import Measured, _measured, judge
 
 Cli = Callable[..., Answer]
 

@@ -13,7 +13,7 @@ import pytest
 from laboratory import SMALL, SWEEP, TABLES, Answer, write
 
 from bufferscope import __version__, catalogue
-from bufferscope.commit import commit
+from bufferscope.base.commit import commit
 
 Cli = Callable[..., Answer]
 

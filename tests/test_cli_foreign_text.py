@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from bufferscope.base.errors import printable, printable_lines
 from bufferscope.cli.saying import note, say
 from bufferscope.cli.terminal import PlainConsole, plain_table
-from bufferscope.errors import printable, printable_lines
 
 HOSTILE = "\x1b]0;owned\x07\x1b[31mred\x9b1m\u202etxt\u2066\u200f\r[bold]b[/bold] :smile: [fe80::1]:443"
 

@@ -21,8 +21,8 @@ from guests import build_guest
 from laboratory import ENDLESS, SMALL, SWEEP, TABLES, Answer, files, program, start, write
 
 import bufferscope as bs
-from bufferscope.job import Task
-from bufferscope.running import RunsFailedError
+from bufferscope.running.job import Task
+from bufferscope.running.plan import RunsFailedError
 
 Cli = Callable[..., Answer]
 
@@ -89,8 +89,8 @@ class Once:
 
 NEVER_DONE = """
 import time
-import bufferscope.cluster.worker as worker
-from bufferscope.job import perform
+import bufferscope.running.cluster.worker as worker
+from bufferscope.running.job import perform
 
 def never_done(task, identity, place, progress):
     perform(task, identity, place, progress)
@@ -126,13 +126,13 @@ def test_a_worker_that_comes_later_takes_over(tmp_path: Path, monkeypatch: pytes
         assert replaced.done
 
         replace(NEVER_DONE)
-        monkeypatch.setattr("bufferscope.cluster.executor.PATIENCE_S", 1.0)
+        monkeypatch.setattr("bufferscope.running.cluster.executor.PATIENCE_S", 1.0)
         killed = Once(lambda: lonely.kill(*lonely.alive()))
         with pytest.raises(bs.EngineError, match="its worker was lost, and no other that could run it came"):
             bs.run(lab, seed=2, out=tmp_path / "out", cluster=lonely.address, watcher=killed)
         assert len(list((tmp_path / "out" / "lab").iterdir())) == 1
 
-        monkeypatch.setattr("bufferscope.cluster.connection.JOIN_S", 1)
+        monkeypatch.setattr("bufferscope.running.cluster.connection.JOIN_S", 1)
         with pytest.raises(bs.EngineError, match=r"has 0 of 1 workers .* start one with `dask worker tcp://"):
             bs.run(lab, out=tmp_path / "out", cluster=lonely.address)
 
@@ -176,9 +176,9 @@ def test_ctrl_c_keeps_what_is_done_and_ends_the_jobs(there: Cluster, tmp_path: P
 def test_workers_of_another_build_are_refused_by_name(there: Cluster, tmp_path: Path) -> None:
     lab = write(tmp_path, SMALL)
     preloads = {
-        "import bufferscope.build as build\nbuild.fingerprint = lambda: 'feedbeef'\n": "build feedbeef; expected",
+        "import bufferscope.base.build as build\nbuild.fingerprint = lambda: 'feedbeef'\n": "build feedbeef; expected",
         "import sys\nsys.modules['bufferscope'] = None\n": "this build of bufferscope is not installed there",
-        "import bufferscope.cluster.worker as worker\nworker.build = lambda: [1]\n": "not a worker of bufferscope",
+        "from bufferscope.running.cluster import worker\nworker.build = lambda: [1]\n": "not a worker of bufferscope",
     }
     for preload, words in preloads.items():
         wrong = there.add_worker(preload=preload)
@@ -190,7 +190,7 @@ def test_workers_of_another_build_are_refused_by_name(there: Cluster, tmp_path: 
 
 
 HOSTILE = """
-import bufferscope.cluster.worker as worker
+import bufferscope.running.cluster.worker as worker
 
 def work(job, sweep, number):
     if job.seed == 1:
@@ -222,7 +222,7 @@ def test_what_a_worker_sends_home_is_not_believed(tmp_path: Path) -> None:
 
 RAISES = """
 import sys, types
-import bufferscope.cluster.worker as worker
+import bufferscope.running.cluster.worker as worker
 
 class Odd({base}):
     pass

@@ -12,8 +12,8 @@ from laboratory import SMALL, SWEEP, Answer, isolated, program, write
 from shells import call, skip_without_network
 
 import bufferscope as bs
-from bufferscope.commands import script
-from bufferscope.experiment import Experiment, load
+from bufferscope.model.experiment import Experiment, load
+from bufferscope.running.commands import script
 
 Cli = Callable[..., Answer]
 

@@ -9,7 +9,7 @@ from laboratory import SMALL, write
 
 import bufferscope as bs
 from bufferscope import cli
-from bufferscope.commit import WRITTEN, commit, commit_of
+from bufferscope.base.commit import WRITTEN, commit, commit_of
 from bufferscope.store.metadata import checked
 
 HASH = "0123456789abcdef0123456789abcdef01234567"
@@ -77,7 +77,7 @@ def test_without_git_it_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_the_version_shows_it_if_it_is_known(
     known: str, shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("bufferscope.commit.commit", lambda: known)
+    monkeypatch.setattr("bufferscope.base.commit.commit", lambda: known)
     assert cli.run(["--version"]) == 0
     assert capsys.readouterr().out == f"bufferscope {bs.__version__}{shown}\n"
 

@@ -13,7 +13,7 @@ from handmade import MS, PING, TCP, HandmadeRun, pfifo, probes, scenario
 from laboratory import SMALL, SWEEP, Answer, write
 
 import bufferscope as bs
-from bufferscope.comparison import Comparison, PointComparison
+from bufferscope.studies.comparison import Comparison, PointComparison
 
 Cli = Callable[..., Answer]
 LIMIT = "link.bottleneck.queue.limit"

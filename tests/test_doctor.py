@@ -9,10 +9,9 @@ from types import MappingProxyType
 
 import pytest
 
-from bufferscope import doctor
-from bufferscope.doctor import Check, Diagnosis, System
-from bufferscope.engines import agent
-from bufferscope.guest import programs
+from bufferscope.engines import agent, doctor
+from bufferscope.engines.doctor import Check, Diagnosis, System
+from bufferscope.engines.guest import programs
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel engines are Linux'")
 
@@ -67,7 +66,7 @@ def fake_agent(
     found = {"kernel": KERNEL, "privilege": privilege, "qdiscs": qdiscs, "congestion": dict(congestion)}
     script = f"echo 'bufferscope-agent: {fails}' >&2; exit 1" if fails else f"echo '{json.dumps(found)}'"
     program(tmp_path / "agent", script)
-    monkeypatch.setattr("bufferscope.doctor.programs._is_for_x86_64", lambda _: True)
+    monkeypatch.setattr("bufferscope.engines.doctor.programs._is_for_x86_64", lambda _: True)
 
 
 def diagnosis(engine: str, system: System) -> Diagnosis:
@@ -225,7 +224,7 @@ def test_the_emulator_is_asked_for_its_version_and_for_what_makes_virtual_time(
 
 
 def test_a_kernel_to_be_fetched_or_given_is_told(tmp_path: Path, bin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bufferscope.guest.kernels.installed", list)
+    monkeypatch.setattr("bufferscope.engines.guest.kernels.installed", list)
     without_apt = diagnosis("guest", system(tmp_path))
     assert "no kernel 6.1 at hand" in check(without_apt, "kernel").details
     assert "guest build" not in (without_apt.install or "")
@@ -264,5 +263,5 @@ def test_a_cache_that_may_not_be_written_or_has_no_room_is_told(
     assert "is not writable" in check(diagnosis("guest", system(tmp_path)), "cache").details
     monkeypatch.undo()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("bufferscope.doctor.guest.ROOM_BYTES", 1 << 60)
+    monkeypatch.setattr("bufferscope.engines.guest.doctor.ROOM_BYTES", 1 << 60)
     assert "has room for" in check(diagnosis("guest", system(tmp_path)), "cache").details

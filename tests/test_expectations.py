@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bufferscope as bs
-from bufferscope.expectations import Entry, Evaluated, Expectation, Verdict, evaluate, judge
+from bufferscope.model.expectations import Entry
+from bufferscope.results.expectations import Evaluated, Expectation, Verdict, evaluate, judge
 
 
 def run_with(directory: Path, rtts_ms: list[float | None], position: int = 0, seed: int = 1) -> bs.Run:

@@ -11,12 +11,12 @@ from homes import HOME, simulated, told
 from laboratory import Answer
 
 import bufferscope as bs
-from bufferscope.explanation import Cause, Explanation, explain_run
-from bufferscope.explanation.cures import cures
-from bufferscope.explanation.effects import round_trips
-from bufferscope.explanation.places import does_nothing
-from bufferscope.explanation.standing import episodes, spans
-from bufferscope.stepping import Simulation
+from bufferscope.analysis.explanation import Cause, Explanation, explain_run
+from bufferscope.analysis.explanation.cures import cures
+from bufferscope.analysis.explanation.effects import round_trips
+from bufferscope.analysis.explanation.places import does_nothing
+from bufferscope.analysis.explanation.standing import episodes, spans
+from bufferscope.running.stepping import Simulation
 
 Cli = Callable[..., Answer]
 

@@ -6,10 +6,10 @@ import pytest
 from handmade import MS, TCP, HandmadeRun, scenario
 from homes import HOME, simulated, told
 
-from bufferscope.explanation import Cause, Explanation, explain_run
-from bufferscope.explanation.evidence import evidence
-from bufferscope.explanation.places import shaped_bps
-from bufferscope.stepping import Simulation
+from bufferscope.analysis.explanation import Cause, Explanation, explain_run
+from bufferscope.analysis.explanation.evidence import evidence
+from bufferscope.analysis.explanation.places import shaped_bps
+from bufferscope.running.stepping import Simulation
 from bufferscope.store.memory import MemoryRun
 
 LIGHT = HOME.replace('kind = "tcp"', 'kind = "web"\ninterval = "3s"\nbytes = "20kb"')

@@ -9,11 +9,11 @@ from homes import HOME, simulated
 from laboratory import Answer
 
 import bufferscope as bs
-from bufferscope.explanation.cures import Tried, _less, cures
-from bufferscope.explanation.diagnosis import diagnose
-from bufferscope.explanation.evidence import evidence
-from bufferscope.explanation.remedies import remedies
-from bufferscope.stepping import Simulation
+from bufferscope.analysis.explanation.cures import Tried, _less, cures
+from bufferscope.analysis.explanation.diagnosis import diagnose
+from bufferscope.analysis.explanation.evidence import evidence
+from bufferscope.analysis.explanation.remedies import remedies
+from bufferscope.running.stepping import Simulation
 from bufferscope.store.memory import MemoryRun
 
 Cli = Callable[..., Answer]

@@ -6,10 +6,10 @@ import pytest
 from handmade import MS, PING, TCP, HandmadeRun, probes, scenario
 from homes import HOME
 
-from bufferscope.explanation import Explanation, explain_run
-from bufferscope.explanation.datapath import along_data
-from bufferscope.explanation.evidence import evidence
-from bufferscope.stepping import Simulation
+from bufferscope.analysis.explanation import Explanation, explain_run
+from bufferscope.analysis.explanation.datapath import along_data
+from bufferscope.analysis.explanation.evidence import evidence
+from bufferscope.running.stepping import Simulation
 
 EFFECTS = ("call", "game", "page")
 TO_GATEWAY = HOME.replace('from = "h1"\nto = "h2"\ninterval', 'from = "h1"\nto = "r1"\ninterval')

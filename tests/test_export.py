@@ -14,8 +14,8 @@ from handmade import MS, PING, TCP, HandmadeRun, pfifo, probes, scenario
 from laboratory import SMALL, TABLES, Answer, files, write
 
 import bufferscope as bs
-from bufferscope import exporting
-from bufferscope.exporting import FORMATS, export
+from bufferscope.interop import exporting
+from bufferscope.interop.exporting import FORMATS, export
 from bufferscope.store.finding import find_anywhere
 
 Cli = Callable[..., Answer]

@@ -11,9 +11,9 @@ from handmade import PING, TCP, HandmadeRun, scenario
 from laboratory import ROUTED, SMALL, Answer, tshark, write
 
 import bufferscope as bs
-from bufferscope.errors import InputError
-from bufferscope.packets.exporting import export_packets
-from bufferscope.packets.places import LAYERS
+from bufferscope.base.errors import InputError
+from bufferscope.engines.capture_points import LAYERS
+from bufferscope.interop.packets.exporting import export_packets
 from bufferscope.store.finding import find_anywhere
 from bufferscope.store.run import Run
 

@@ -16,9 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_figures import with_everything
 
-from bufferscope import figures, observed
+from bufferscope import figures
 from bufferscope.figures import pictures
-from bufferscope.metrics.measuring import Metrics, compute
+from bufferscope.interop import external_runs as observed
+from bufferscope.metrics.measuring import compute
+from bufferscope.model.metric_values import Metrics
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # metrics of records that are no records
 

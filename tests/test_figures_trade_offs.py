@@ -13,7 +13,7 @@ from handmade import PING, SECOND, TCP, UDP, HandmadeResult, HandmadeRun, probes
 from bufferscope import _core, figures
 from bufferscope.figures import families, pictures
 from bufferscope.figures.charts.trade_offs import RADIUS, Spot, ellipse
-from bufferscope.metrics.statistics import estimate
+from bufferscope.stats.estimate import estimate
 
 Spec = dict[str, Any]
 LOADS, QUEUES = ["1 flow", "8 flows"], ["pfifo 1000", "codel"]

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from handmade import MS, PING, TCP, HandmadeRun, probes, scenario
 
+from bufferscope.analysis.findings import find, told
 from bufferscope.figures.source import Point
-from bufferscope.findings import find, told
 
 NBSP = "\N{NO-BREAK SPACE}"
 

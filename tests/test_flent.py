@@ -14,9 +14,9 @@ from laboratory import Answer
 
 import bufferscope as bs
 from against_flent import parsed
-from bufferscope.errors import InputError
-from bufferscope.exporting import export_each
-from bufferscope.importing.conversion import import_file
+from bufferscope.base.errors import InputError
+from bufferscope.interop.exporting import export_each
+from bufferscope.interop.importing.conversion import import_file
 from bufferscope.store.run import Run
 
 Cli = Callable[..., Answer]

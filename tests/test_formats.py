@@ -16,7 +16,7 @@ from laboratory import MORE, SMALL, Answer, write
 
 import bufferscope as bs
 from bufferscope.store import FORMAT, metadata, tables
-from bufferscope.store.shape import Mismatch
+from bufferscope.store.schema import Mismatch
 
 Cli = Callable[..., Answer]
 VALIDATOR = Draft202012Validator(metadata.schema())

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from bufferscope import _core
 from bufferscope._core import TABLES
+from bufferscope.base.errors import EngineError
 from bufferscope.engines.frames import Receiver
-from bufferscope.errors import EngineError
 
 SUMMARY = {"sampling": {"achieved_ns": 10_000_001}, "warnings": ["a CPU was saturated"], "kernel": "6.1"}
 

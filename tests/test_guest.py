@@ -19,10 +19,11 @@ from laboratory import IDLE, SMALL, TABLES, start, write
 
 import bufferscope as bs
 from bufferscope import _core
-from bufferscope.engines import agent, guest
-from bufferscope.errors import EngineError
-from bufferscope.guest import cache, hardware, image, kernels, run, state
-from bufferscope.guest.image import Image
+from bufferscope.base.errors import EngineError
+from bufferscope.engines import agent
+from bufferscope.engines.guest import cache, hardware, image, kernels, run, state
+from bufferscope.engines.guest import engine as guest
+from bufferscope.engines.guest.image import Image
 
 pytestmark = pytest.mark.guest
 

@@ -11,9 +11,9 @@ from guests import build_guest
 from laboratory import ROUTED, SMALL, Answer, tshark, write
 
 import bufferscope as bs
-from bufferscope.errors import InputError
-from bufferscope.inspection.inspecting import Inspection, inspect
-from bufferscope.packets.exporting import capture_of, export_packets
+from bufferscope.base.errors import InputError
+from bufferscope.interop.inspection.inspecting import Inspection, inspect
+from bufferscope.interop.packets.exporting import capture_of, export_packets
 from bufferscope.store.run import Run
 
 pytestmark = pytest.mark.guest

@@ -11,9 +11,9 @@ import pytest
 from guests import JOBS, build_guest
 
 import bufferscope as bs
-from bufferscope.errors import EngineError
-from bufferscope.metrics.network import path, ports, traffic_ends
-from bufferscope.metrics.recorded import unrecorded
+from bufferscope.base.errors import EngineError
+from bufferscope.model.network import path, ports, traffic_ends
+from bufferscope.model.recorded import unrecorded
 from bufferscope.store.run import Run
 
 pytestmark = pytest.mark.guest
@@ -37,7 +37,7 @@ def _only(name: str, key: str, *labels: str) -> str:
 
 def _swept(name: str, key: str) -> dict[str, Any]:
     """The values of a swept key in an experiment of the catalogue, by their labels."""
-    text = (files("bufferscope") / "experiments" / f"{name}.toml").read_text(encoding="utf-8")
+    text = (files("bufferscope.model") / "catalogue" / f"{name}.toml").read_text(encoding="utf-8")
     found: dict[str, Any] = tomllib.loads(text)["sweep"][key]
     return found
 

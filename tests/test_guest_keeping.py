@@ -11,9 +11,9 @@ import pytest
 from laboratory import Answer
 from packages import RELEASE
 
-from bufferscope.guest import cache, hardware, image, keeping, kernels, modules
-from bufferscope.guest.hardware import Qemu
-from bufferscope.guest.image import Image
+from bufferscope.engines.guest import cache, cache_gc, hardware, image, kernels, modules
+from bufferscope.engines.guest.hardware import Qemu
+from bufferscope.engines.guest.image import Image
 
 QEMU = Qemu(Path("/usr/bin/qemu-system-x86_64"), "QEMU emulator version 7.2.0")
 HOUR_S = 3600
@@ -60,7 +60,7 @@ Make = Callable[..., tuple[Image, Path]]
 
 def test_everything_kept_is_told_with_its_kernel_and_size(guest: Make) -> None:
     built, state = guest("1", state_bytes=3 * MIB)
-    of = {each.kind: each for each in keeping.kept()}
+    of = {each.kind: each for each in cache_gc.kept()}
     assert {kind: each.path for kind, each in of.items()} == {"image": built.directory, "state": state}
     assert {each.release for each in of.values()} == {RELEASE}
     assert 3 * MIB <= of["state"].size_bytes < 3 * MIB + 64 * 1024  # whole blocks
@@ -69,17 +69,17 @@ def test_everything_kept_is_told_with_its_kernel_and_size(guest: Make) -> None:
 
 def test_what_another_agent_left_behind_is_pruned_and_nothing_else(tmp_path: Path, guest: Make) -> None:
     old, new = guest("old"), guest("new")
-    removed = keeping.prune(agent(tmp_path, "new"))
+    removed = cache_gc.prune(agent(tmp_path, "new"))
     assert {each.path for each in removed} == {old[0].directory, old[1]}
-    assert {each.path for each in keeping.kept()} == {new[0].directory, new[1]}
-    assert keeping.prune(agent(tmp_path, "new")) == []
+    assert {each.path for each in cache_gc.kept()} == {new[0].directory, new[1]}
+    assert cache_gc.prune(agent(tmp_path, "new")) == []
 
 
 def test_a_state_of_another_emulator_or_format_is_pruned(tmp_path: Path, guest: Make) -> None:
     built, state = guest("1")
     stranger = state.with_name("0123456789abcdef")
     stranger.write_bytes(b"a state")
-    assert [(each.path, each.release) for each in keeping.prune(agent(tmp_path, "1"))] == [(stranger, None)]
+    assert [(each.path, each.release) for each in cache_gc.prune(agent(tmp_path, "1"))] == [(stranger, None)]
     assert built.kernel.exists()
     assert state.exists()
 
@@ -89,23 +89,23 @@ def test_states_with_network_cards_are_kept_as_long_as_their_machine(tmp_path: P
     with_cards = [state.with_name(f"{state.name}-0123456789abcdef") for state in (old, new)]
     for state in with_cards:
         state.write_bytes(b"a state")
-    removed = {each.path for each in keeping.prune(agent(tmp_path, "new"))}
+    removed = {each.path for each in cache_gc.prune(agent(tmp_path, "new"))}
     assert with_cards[0] in removed
     assert with_cards[1] not in removed
-    assert {each.release for each in keeping.kept() if each.path == with_cards[1]} == {RELEASE}
+    assert {each.release for each in cache_gc.kept() if each.path == with_cards[1]} == {RELEASE}
 
 
 def test_what_was_used_longest_ago_makes_room(guest: Make) -> None:
     guests = {age: guest(f"{age}", hours_ago=age, state_bytes=4 * MIB) for age in (5, 3, 2)}
-    size_bytes = sum(each.size_bytes for each in keeping.kept())
-    assert keeping.prune_beyond(size_bytes) == []
-    removed = {each.path for each in keeping.prune_beyond(size_bytes - 4 * MIB - 64 * 1024)}
+    size_bytes = sum(each.size_bytes for each in cache_gc.kept())
+    assert cache_gc.prune_beyond(size_bytes) == []
+    removed = {each.path for each in cache_gc.prune_beyond(size_bytes - 4 * MIB - 64 * 1024)}
     assert removed == {guests[5][0].directory, guests[5][1]}
 
 
 def test_what_may_be_in_use_never_makes_room(guest: Make) -> None:
     guest("1", hours_ago=0.5)
-    assert keeping.prune_beyond(0) == []
+    assert cache_gc.prune_beyond(0) == []
 
 
 def test_rests_of_a_build_go_once_nobody_can_be_at_it(tmp_path: Path, guest: Make) -> None:
@@ -113,10 +113,10 @@ def test_rests_of_a_build_go_once_nobody_can_be_at_it(tmp_path: Path, guest: Mak
     rests = [cache.directory(kind) / f".partial-{kind}" for kind in ("images", "states")]
     for rest in rests:
         rest.touch()
-    assert keeping.prune(agent(tmp_path, "1")) == []
+    assert cache_gc.prune(agent(tmp_path, "1")) == []
     for rest in rests:
         os.utime(rest, (time.time() - 2 * HOUR_S,) * 2)
-    assert {each.path for each in keeping.prune(agent(tmp_path, "1"))} == set(rests)
+    assert {each.path for each in cache_gc.prune(agent(tmp_path, "1"))} == set(rests)
 
 
 def test_using_an_image_makes_it_the_last_to_go(guest: Make) -> None:

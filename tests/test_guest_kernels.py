@@ -9,9 +9,9 @@ import packages
 import pytest
 from packages import RELEASE
 
-from bufferscope.guest import build, cache, fetch, image, kernels, modules
-from bufferscope.guest.errors import GuestError
-from bufferscope.guest.files import DirectoryFiles, PackageFiles
+from bufferscope.engines.guest import build, cache, fetch, image, kernels, modules
+from bufferscope.engines.guest.errors import GuestError
+from bufferscope.engines.guest.files import DirectoryFiles, PackageFiles
 
 NET = f"lib/modules/{RELEASE}/kernel/net"
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from bufferscope.guest.errors import GuestError
-from bufferscope.guest.hardware import Channels
-from bufferscope.guest.initramfs import Initramfs
-from bufferscope.guest.process import Process
-from bufferscope.guest.qmp import Qmp
-from bufferscope.guest.state import going_on, stopped_at, with_fresh_instruction_count
+from bufferscope.engines.guest.errors import GuestError
+from bufferscope.engines.guest.hardware import Channels
+from bufferscope.engines.guest.initramfs import Initramfs
+from bufferscope.engines.guest.process import Process
+from bufferscope.engines.guest.qmp import Qmp
+from bufferscope.engines.guest.state import going_on, stopped_at, with_fresh_instruction_count
 
 CLOCK = b"\x0ctimer/icount\x00\x00\x00\x01"
 DOING = b"\x0bglobalstate\x00\x00\x00\x00\x00\x00\x00\x01"

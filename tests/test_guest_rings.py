@@ -13,8 +13,8 @@ from guests import Carry, build_guest, busy_machine, carried
 from laboratory import SMALL, write
 
 import bufferscope as bs
-from bufferscope.errors import EngineError, InputError
-from bufferscope.experiment import load
+from bufferscope.base.errors import EngineError, InputError
+from bufferscope.model.experiment import load
 
 LAB = SMALL.replace('ends = ["h1", "h2"]', 'ends = ["r1", "h2"]').replace(
     "[[traffic]]", '[[link]]\nname = "access"\nends = ["h1", "r1"]\n\n[[traffic]]', 1
@@ -137,7 +137,7 @@ def test_rings_that_no_card_can_have_are_refused_before_anything_runs(tmp_path: 
 
 
 def test_no_script_builds_a_ring(tmp_path: Path) -> None:
-    from bufferscope.commands import script
+    from bufferscope.running.commands import script
 
     experiment = load(write(tmp_path, ringed('{ size = "64p", bql = false }')))
     with pytest.raises(InputError, match="the ring of r1>h2 takes a network card"):

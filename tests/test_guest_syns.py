@@ -12,7 +12,7 @@ from guests import build_guest
 from laboratory import write
 
 import bufferscope as bs
-from bufferscope.errors import EngineError
+from bufferscope.base.errors import EngineError
 
 OLD, NEW = "6.1", "6.12"
 

@@ -9,11 +9,12 @@ from laboratory import SMALL, SWEEP, until_undisturbed, write
 
 import bufferscope as bs
 from bufferscope import _core
-from bufferscope.engines import agent, host
-from bufferscope.errors import EngineError
-from bufferscope.experiment import load
-from bufferscope.inspection.inspecting import inspect
-from bufferscope.packets.exporting import export_packets
+from bufferscope.base.errors import EngineError
+from bufferscope.engines import agent
+from bufferscope.engines.host import engine as host
+from bufferscope.interop.inspection.inspecting import inspect
+from bufferscope.interop.packets.exporting import export_packets
+from bufferscope.model.experiment import load
 
 LAB = """
 title = "Dumbbell"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from laboratory import Answer
 
-from bufferscope.errors import InputError
-from bufferscope.importing.conversion import import_file
+from bufferscope.base.errors import InputError
+from bufferscope.interop.importing.conversion import import_file
 from bufferscope.store.run import Run
 
 Cli = Callable[..., Answer]

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from bufferscope.importing import budget, content
-from bufferscope.importing.budget import Budget
-from bufferscope.importing.content import Unusable
-from bufferscope.importing.kinds import read
+from bufferscope.interop.importing import budget, content
+from bufferscope.interop.importing.budget import Budget
+from bufferscope.interop.importing.content import Unusable
+from bufferscope.interop.importing.kinds import read
 
 LINE = "192.0.2.{host} : [{seq}], 64 bytes, 1.0 ms (1 avg, 0% loss)\n"
 ENTRIES = 40_000
@@ -32,8 +32,8 @@ LARGE = {
 IMPORT = """
 import pathlib, resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[2]), int(sys.argv[2])))
-from bufferscope.errors import InputError
-from bufferscope.importing.conversion import import_file
+from bufferscope.base.errors import InputError
+from bufferscope.interop.importing.conversion import import_file
 try:
     run = import_file(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[3]))
     print("imported", run.meta["tables"]["probes"])

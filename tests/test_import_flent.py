@@ -8,8 +8,8 @@ import pytest
 from flentfiles import DELAY_S, LENGTH_S, START_S, before_version_4, content, pings, rates, transactions, write
 from laboratory import Answer
 
-from bufferscope.errors import InputError
-from bufferscope.importing.conversion import import_file
+from bufferscope.base.errors import InputError
+from bufferscope.interop.importing.conversion import import_file
 from bufferscope.store.run import Run
 
 Cli = Callable[..., Answer]

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bufferscope.errors import InputError
-from bufferscope.importing import content
-from bufferscope.importing.content import Unusable
-from bufferscope.importing.conversion import import_file
-from bufferscope.importing.kinds import FORMATS, JSON, read
+from bufferscope.base.errors import InputError
+from bufferscope.interop.importing import content
+from bufferscope.interop.importing.content import Unusable
+from bufferscope.interop.importing.conversion import import_file
+from bufferscope.interop.importing.kinds import FORMATS, JSON, read
 
 FLENT: dict[str, Any] = {"version": 4, "metadata": {"NAME": "rrul"}, "x_values": [], "results": {}, "raw_values": {}}
 PING = {"Ping (ms) ICMP": [{"t": 1.0, "val": 1.0, "seq": 1}, {"t": 2.0, "val": 1.0, "seq": 4_000_000_000}]}

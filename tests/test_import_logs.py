@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from bufferscope.importing.content import Unusable
-from bufferscope.importing.kinds import read, read_all
-from bufferscope.importing.result import Reading
+from bufferscope.interop.importing.content import Unusable
+from bufferscope.interop.importing.kinds import read, read_all
+from bufferscope.interop.importing.result import Reading
 
 MS = 1_000_000
 START_S = 1_767_225_600

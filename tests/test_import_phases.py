@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from laboratory import Answer
 
-from bufferscope.explanation import Cause, explain_run
-from bufferscope.importing.conversion import import_file
-from bufferscope.report.words import NBSP
+from bufferscope.analysis.explanation import Cause, explain_run
+from bufferscope.base.fmt import NBSP
+from bufferscope.interop.importing.conversion import import_file
 from bufferscope.store.run import Run
 
 Cli = Callable[..., Answer]

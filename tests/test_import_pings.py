@@ -5,11 +5,11 @@ from pathlib import Path
 import pinglogs
 import pytest
 
-from bufferscope.errors import InputError
-from bufferscope.importing.content import Unusable, text_of
-from bufferscope.importing.conversion import import_file
-from bufferscope.importing.kinds import read
-from bufferscope.importing.result import Reading
+from bufferscope.base.errors import InputError
+from bufferscope.interop.importing.content import Unusable, text_of
+from bufferscope.interop.importing.conversion import import_file
+from bufferscope.interop.importing.kinds import read
+from bufferscope.interop.importing.result import Reading
 
 MS = 1_000_000
 LINE = "64 bytes from {host}: icmp_seq={seq} ttl=57 time={ms} ms"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bufferscope.importing.conversion import import_file
+from bufferscope.interop.importing.conversion import import_file
 from bufferscope.store.run import Run
 
 HOST = "127.0.0.1"

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from captures import MS, Packet, download, ip, pcap, pcapng, pings
 
-from bufferscope.errors import InputError
-from bufferscope.explanation import explain
-from bufferscope.inspection.connections import connections
-from bufferscope.inspection.inspecting import default_name, inspect
+from bufferscope.analysis.explanation import explain
+from bufferscope.base.errors import InputError
+from bufferscope.interop.inspection.connections import connections
+from bufferscope.interop.inspection.inspecting import default_name, inspect
 
 WINDOW, PACKET_BYTES = 60, 1500
 DOWNLOAD = download(3000, rate_bps=10_000_000, rtt_ns=20 * MS, window=WINDOW)

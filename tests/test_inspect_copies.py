@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from captures import MS, Packet, download, ip, pcap, pcapng, pings
 
-from bufferscope.inspection.connections import connections
-from bufferscope.inspection.inspecting import Inspection, inspect
-from bufferscope.inspection.quic import OnlyQuicError
+from bufferscope.interop.inspection.connections import connections
+from bufferscope.interop.inspection.inspecting import Inspection, inspect
+from bufferscope.interop.inspection.quic import OnlyQuicError
 
 HOSTILE = b"e\x1b[31mth\x9b0\xe2\x80\xae[red]x"
 """An interface's name with escape codes, a change of the direction of writing, and markup."""

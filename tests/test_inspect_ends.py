@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from captures import ACK, FIN, MS, SYN, Packet, growing, pcap, pings, tcp
 
-from bufferscope.errors import InputError
-from bufferscope.explanation import explain_run
-from bufferscope.explanation.statement import Cause
-from bufferscope.inspection.connections import Connection, connections
-from bufferscope.inspection.inspecting import Inspection, inspect
+from bufferscope.analysis.explanation import explain_run
+from bufferscope.analysis.explanation.statement import Cause
+from bufferscope.base.errors import InputError
+from bufferscope.interop.inspection.connections import Connection, connections
+from bufferscope.interop.inspection.inspecting import Inspection, inspect
 
 ADDED_MS = 200
 """A queue that grows during the first half of the segments, so that the median of all is its end."""

@@ -11,12 +11,12 @@ import pytest
 from captures import ACK, MS, Packet, download, growing, pcap, pcapng, pings, tcp
 
 from bufferscope import figures
-from bufferscope.errors import InputError
+from bufferscope.base.errors import InputError
 from bufferscope.figures import connections
 from bufferscope.figures.choosing import chosen
 from bufferscope.figures.source import NoDataError
-from bufferscope.inspection.inspecting import inspect
-from bufferscope.result import Result
+from bufferscope.interop.inspection.inspecting import inspect
+from bufferscope.results.result import Result
 from bufferscope.store.run import Run
 
 SMALL = download(60, rate_bps=10_000_000, rtt_ns=20 * MS, window=20)

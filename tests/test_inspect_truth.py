@@ -16,9 +16,9 @@ import pytest
 from laboratory import program, write
 
 import bufferscope as bs
-from bufferscope.inspection.connections import Connection, connections
-from bufferscope.inspection.inspecting import Inspection, inspect
-from bufferscope.packets.exporting import export_packets
+from bufferscope.interop.inspection.connections import Connection, connections
+from bufferscope.interop.inspection.inspecting import Inspection, inspect
+from bufferscope.interop.packets.exporting import export_packets
 from bufferscope.store.finding import find_anywhere
 from bufferscope.store.run import Run
 

@@ -8,9 +8,9 @@ from guests import build_guest
 from laboratory import write
 
 import bufferscope as bs
-from bufferscope.engines import host
-from bufferscope.errors import EngineError
-from bufferscope.experiment import load
+from bufferscope.base.errors import EngineError
+from bufferscope.engines.host import engine as host
+from bufferscope.model.experiment import load
 from bufferscope.store.run import Run
 
 LAB = """\

@@ -24,8 +24,8 @@ from handmade import (
 )
 
 from bufferscope import metrics
-from bufferscope.metrics.definitions import DEFINITIONS
-from bufferscope.metrics.network import path, ports
+from bufferscope.model.metric_definitions import DEFINITIONS
+from bufferscope.model.network import path, ports
 
 
 def test_rtt_of_four_answered_and_one_lost_probe() -> None:

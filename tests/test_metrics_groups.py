@@ -4,8 +4,8 @@ import pytest
 from handmade import IRTT, MS, PING, SECOND, TCP, HandmadeRun, Rows, probes, scenario
 
 from bufferscope import metrics
-from bufferscope.metrics.network import groups
-from bufferscope.metrics.telling import heading, telling
+from bufferscope.metrics.key_metrics import heading, telling
+from bufferscope.model.network import groups
 
 PARTS = {"t.up.be": TCP, "t.up.ef": TCP, "t.down.be": TCP, "t.udp.ef": IRTT, "t.ping": PING}
 

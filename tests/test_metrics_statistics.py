@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bufferscope.metrics.statistics import estimate, jain_index, percentile, weighted_percentile_of
+from bufferscope.stats.estimate import estimate, jain_index, percentile, weighted_percentile_of
 
 values = st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=60)
 

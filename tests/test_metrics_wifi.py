@@ -8,8 +8,8 @@ from handmade import MS, PING, SECOND, HandmadeRun, scenario
 
 import bufferscope as bs
 from bufferscope import _core, metrics
-from bufferscope.experiment import load
 from bufferscope.figures.source import points
+from bufferscope.model.experiment import load
 from bufferscope.report.topology import network
 
 WIFI = {

@@ -8,9 +8,9 @@ import pytest
 from laboratory import SMALL
 
 from bufferscope import ExperimentError, _core, metrics
-from bufferscope.experiment import Experiment
-from bufferscope.metrics import naming
-from bufferscope.metrics.definitions import DEFINITIONS, definition
+from bufferscope.model import metric_names as naming
+from bufferscope.model.experiment import Experiment
+from bufferscope.model.metric_definitions import DEFINITIONS, definition
 
 EXPECT = '\n[[expect]]\nmetric = "{}"\nsays = "so much"\nband = [0, 1]\n'
 

@@ -8,7 +8,7 @@ import pytest
 from laboratory import SMALL, Answer, write
 
 import bufferscope as bs
-from bufferscope.experiment import load
+from bufferscope.model.experiment import load
 
 Cli = Callable[..., Answer]
 

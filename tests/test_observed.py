@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 import bufferscope as bs
-from bufferscope import observed
-from bufferscope.errors import InputError, StoreError
-from bufferscope.observed import Entry, Observation
+from bufferscope.base.errors import InputError, StoreError
+from bufferscope.interop import external_runs as observed
+from bufferscope.interop.external_runs import Entry, Observation
 from bufferscope.store.metadata import is_observed
 
 SECOND = 1_000_000_000

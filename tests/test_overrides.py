@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from laboratory import SMALL, SWEEP, write
 
 import bufferscope as bs
-from bufferscope.experiment import Experiment, load
-from bufferscope.overrides import as_texts
+from bufferscope.model.experiment import Experiment, load
+from bufferscope.model.overrides import as_texts
 
 
 def scenario(overrides: Any) -> Any:

@@ -13,11 +13,11 @@ from clusters import cluster
 from laboratory import Answer, files, start, write
 
 import bufferscope as bs
-from bufferscope import layout
-from bufferscope.errors import ExperimentError
-from bufferscope.expectations import Verdict
-from bufferscope.experiment import load
+from bufferscope.base.errors import ExperimentError
 from bufferscope.figures.source import points
+from bufferscope.model.experiment import load
+from bufferscope.results.expectations import Verdict
+from bufferscope.running import layout
 
 Cli = Callable[..., Answer]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from laboratory import program
 
-from bufferscope import programs
-from bufferscope.guest.programs import BORROWED
+from bufferscope.base import programs
+from bufferscope.engines.guest.programs import BORROWED
 
 ROOT = Path(__file__).parents[1]
 USERS = {"base", "build", "host", "guest", "tests", "bench", "optional"}

@@ -8,9 +8,9 @@ from laboratory import ENDLESS, SMALL, write
 
 from bufferscope.cli.progress import Lines, Pace, shown, steps
 from bufferscope.engines import engines
-from bufferscope.experiment import load
-from bufferscope.job import Task
-from bufferscope.running import plan
+from bufferscope.model.experiment import load
+from bufferscope.running.job import Task
+from bufferscope.running.plan import plan
 
 
 class Clock:

@@ -7,11 +7,11 @@ import pytest
 from laboratory import write
 
 from bufferscope.cli.work import Work
-from bufferscope.cost import expected_s
 from bufferscope.engines import engines
-from bufferscope.experiment import load
-from bufferscope.job import Task
-from bufferscope.running import plan
+from bufferscope.model.experiment import load
+from bufferscope.running.cost import expected_s
+from bufferscope.running.job import Task
+from bufferscope.running.plan import plan
 
 FILE = """
 title = "Lab"

@@ -4,7 +4,7 @@ from importlib import import_module
 
 import pytest
 
-PACKAGES = ("bufferscope", "bufferscope.agreement", "bufferscope.comparison", "bufferscope.metrics")
+PACKAGES = ("bufferscope", "bufferscope.studies.agreement", "bufferscope.studies.comparison", "bufferscope.metrics")
 
 
 @pytest.mark.parametrize("name", PACKAGES)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bufferscope import strict_json
+from bufferscope.base import strict_json
 from bufferscope.report.datasets import divided, packed, rounded
 
 VALUES = st.none() | st.booleans() | st.text(max_size=3) | st.integers(-(2**53), 2**53) | st.floats()

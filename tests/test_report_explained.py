@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from reports import LABELS, built, run, stored, worded
 
-from bufferscope.explanation import explain_run
+from bufferscope.analysis.explanation import explain_run
 from bufferscope.figures.source import points
 from bufferscope.report.explaining import MOST_POINTS, view
 

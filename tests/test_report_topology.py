@@ -9,11 +9,11 @@ from handmade import PING, TCP, WEB, HandmadeResult, HandmadeRun, pfifo, scenari
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bufferscope.base.fmt import NBSP, THIN
 from bufferscope.figures.source import points
 from bufferscope.report.layout import places
 from bufferscope.report.plotting import NODE_HEIGHT, WIDEST, Drawing, view
 from bufferscope.report.topology import Lane, Link, Network, network
-from bufferscope.report.words import NBSP, THIN
 
 Joined = list[tuple[str, str]]
 WORDS = ("10 Mbit/s", "5 ms", "pfifo of 100 packets")

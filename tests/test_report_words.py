@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from bufferscope.base.fmt import NBSP, THIN, band, margin, number, plural, quantity, setting, with_unit
 from bufferscope.report.parameters import settings
-from bufferscope.report.words import NBSP, THIN, band, margin, number, plural, quantity, setting, with_unit
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,11 @@ from typing import cast
 import pytest
 from laboratory import SMALL, SWEEP, Answer, write
 
-from bufferscope.engines import ENGINES, Engine, sim
+from bufferscope.base.errors import EngineError
+from bufferscope.engines import ENGINES, Engine
 from bufferscope.engines.outcome import Outcome
-from bufferscope.errors import EngineError
-from bufferscope.experiment import Point
+from bufferscope.engines.sim import engine as sim
+from bufferscope.model.experiment import Point
 
 Cli = Callable[..., Answer]
 
@@ -53,7 +54,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
     made = Kernel()
     engine = Engine("guest", "a stand-in", made.run, refusals=made.refusals, identity=lambda: "same")
     monkeypatch.setitem(cast(dict[str, Engine], ENGINES), "guest", engine)
-    monkeypatch.setattr("bufferscope.reproduction.lacking", lambda _engine, _kinds: {})
+    monkeypatch.setattr("bufferscope.running.reproduction.lacking", lambda _engine, _kinds: {})
     return made
 
 

@@ -9,9 +9,10 @@ import pytest
 from laboratory import DAMAGE, SMALL, SWEEP, Answer, start, write
 
 import bufferscope as bs
-from bufferscope.engines import ENGINES, Engine, sim
+from bufferscope.engines import ENGINES, Engine
 from bufferscope.engines.outcome import Outcome
-from bufferscope.experiment import Point
+from bufferscope.engines.sim import engine as sim
+from bufferscope.model.experiment import Point
 
 Cli = Callable[..., Answer]
 

@@ -12,8 +12,8 @@ import pytest
 from laboratory import ENDLESS, SMALL, SWEEP, Answer, files, start, write
 
 import bufferscope as bs
-from bufferscope.engines import guest
-from bufferscope.experiment import load
+from bufferscope.engines.guest import engine as guest
+from bufferscope.model.experiment import load
 
 Cli = Callable[..., Answer]
 
@@ -128,7 +128,7 @@ def test_a_full_disk_is_an_error_of_the_engine(tmp_path: Path, monkeypatch: pyte
     def write_metadata(directory: Path, metadata: object) -> None:
         raise OSError(28, "No space left on device", str(directory / "run.json"))
 
-    monkeypatch.setattr("bufferscope.job.write_metadata", write_metadata)
+    monkeypatch.setattr("bufferscope.running.job.write_metadata", write_metadata)
     with pytest.raises(bs.EngineError, match="No space left on device"):
         bs.run(write(tmp_path, SMALL), out=tmp_path / "out")
     assert files(tmp_path / "out") == {}

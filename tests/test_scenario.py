@@ -12,10 +12,10 @@ from structures import declared, hold
 
 import bufferscope as bs
 from bufferscope import _core
-from bufferscope.expectations import Entry
-from bufferscope.experiment import Document, Experiment, catalogue, load
-from bufferscope.reading import NamedFiles
-from bufferscope.scenario import Qdisc, Scenario
+from bufferscope.base.reading import NamedFiles
+from bufferscope.model.expectations import Entry
+from bufferscope.model.experiment import Document, Experiment, catalogue, load
+from bufferscope.model.scenario import Qdisc, Scenario
 from bufferscope.store.metadata import Metadata, Summary, checked
 from bufferscope.store.reading import read_metadata
 

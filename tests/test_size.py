@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from laboratory import Answer
 
 import bufferscope as bs
-from bufferscope.errors import InputError
-from bufferscope.experiment import Experiment
-from bufferscope.metrics.statistics import estimate
-from bufferscope.result import Result
-from bufferscope.sizing import Line, Measured, answers, read_line, settings
-from bufferscope.sizing.equations import drain_s, round_trip_s
-from bufferscope.sizing.search import Queues, search
-from bufferscope.sizing.sizing import Sizing, sizing
+from bufferscope.base.errors import InputError
+from bufferscope.model.experiment import Experiment
+from bufferscope.results.result import Result
+from bufferscope.stats.estimate import estimate
+from bufferscope.studies.sizing import Line, Measured, answers, read_line, settings
+from bufferscope.studies.sizing.equations import drain_s, round_trip_s
+from bufferscope.studies.sizing.search import Queues, search
+from bufferscope.studies.sizing.sizing import Sizing, sizing
 
 Cli = Callable[..., Answer]
 

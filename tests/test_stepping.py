@@ -16,7 +16,8 @@ import pytest
 from laboratory import SMALL, SWEEP, write
 
 import bufferscope as bs
-from bufferscope import findings, machine
+from bufferscope.analysis import findings
+from bufferscope.base import machine
 
 LAB = SMALL + SWEEP.replace("[sweep]", "[sweep]\n")
 LONG = SMALL.replace('"2s"', '"86400s"')

@@ -9,11 +9,11 @@ import pytest
 from laboratory import SMALL, files, write
 
 import bufferscope as bs
+from bufferscope.base.errors import StoreError
 from bufferscope.engines import ENGINES
-from bufferscope.errors import StoreError
-from bufferscope.experiment import load
-from bufferscope.job import Source, Task
-from bufferscope.store import arriving
+from bufferscope.model.experiment import load
+from bufferscope.running.job import Source, Task
+from bufferscope.store import ingest as arriving
 from bufferscope.store.metadata import Foreseen
 
 Files = dict[str, Any]

@@ -19,7 +19,8 @@ from laboratory import MORE, SMALL, TABLES, Answer, write
 import bufferscope as bs
 from bufferscope import report
 from bufferscope.report import runs
-from bufferscope.store import FORMAT, tables, trial
+from bufferscope.store import FORMAT, tables
+from bufferscope.store import sandboxed_decode as trial
 from bufferscope.store.writing import staged, write_metadata
 
 

@@ -16,16 +16,17 @@ from laboratory import DAMAGE, MORE, SMALL, SWEEP, Answer, files, start, write
 from polars.testing import assert_frame_equal
 
 import bufferscope as bs
-from bufferscope import layout
+from bufferscope.base.errors import EngineError
 from bufferscope.cli import overview
 from bufferscope.cli.documents import result_document
-from bufferscope.engines import ENGINES, Engine, engines, sim
-from bufferscope.errors import EngineError
-from bufferscope.experiment import Point, load
+from bufferscope.engines import ENGINES, Engine, engines
+from bufferscope.engines.sim import engine as sim
 from bufferscope.figures import source
-from bufferscope.job import Task
+from bufferscope.model.experiment import Point, load
 from bufferscope.report import build
-from bufferscope.running import RunsFailedError
+from bufferscope.running import layout
+from bufferscope.running.job import Task
+from bufferscope.running.plan import RunsFailedError
 
 Cli = Callable[..., Answer]
 

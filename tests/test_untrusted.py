@@ -19,13 +19,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packages import RELEASE
 
+from bufferscope.base.errors import EngineError
 from bufferscope.engines.frames import Receiver
-from bufferscope.errors import EngineError
-from bufferscope.guest import compression, fetch, kernels, modules, programs
-from bufferscope.guest.errors import GuestError
-from bufferscope.guest.files import PackageFiles
-from bufferscope.guest.qmp import Qmp
-from bufferscope.guest.state import stopped_at, with_fresh_instruction_count
+from bufferscope.engines.guest import compression, fetch, kernels, modules, programs
+from bufferscope.engines.guest.errors import GuestError
+from bufferscope.engines.guest.files import PackageFiles
+from bufferscope.engines.guest.qmp import Qmp
+from bufferscope.engines.guest.state import stopped_at, with_fresh_instruction_count
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),

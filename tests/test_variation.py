@@ -13,9 +13,9 @@ from reports import run as swept_run
 
 from bufferscope.figures import draw
 from bufferscope.figures.source import points, sweep_title
-from bufferscope.variation import Variation
-from bufferscope.variation.settings import short
-from bufferscope.variation.unlike import unlike
+from bufferscope.results.variation import Variation
+from bufferscope.results.variation.scenario_diff import unlike
+from bufferscope.results.variation.settings import short
 
 LIMIT, QUEUE, CONGESTION = "link.bottleneck.queue.limit", "link.bottleneck.queue", "traffic.bulk.congestion"
 TRAFFIC = {"bulk": TCP, "ping": PING}

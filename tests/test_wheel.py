@@ -17,7 +17,7 @@ import pytest
 from laboratory import SMALL, write
 
 import bufferscope as bs
-from bufferscope.commit import WRITTEN, commit
+from bufferscope.base.commit import WRITTEN, commit
 from bufferscope.engines import agent
 
 ROOT = Path(__file__).parents[1]

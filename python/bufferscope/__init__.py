@@ -10,19 +10,19 @@ Names are loaded when they are first used, so importing the package, or asking t
 
 from typing import TYPE_CHECKING
 
-from bufferscope import lazy
+from bufferscope.base import attach, lazy
 
 if TYPE_CHECKING:
     from bufferscope import figures, metrics, report
     from bufferscope._core import TABLES, __version__
+    from bufferscope.analysis.explanation import Explanation, explain
     from bufferscope.api import choose, compare, load, run
-    from bufferscope.errors import EngineError, ExperimentError, InputError, StoreError
-    from bufferscope.experiment import Experiment, catalogue
-    from bufferscope.explanation import Explanation, explain
-    from bufferscope.result import Result
-    from bufferscope.sizing.sizing import size
-    from bufferscope.stepping import Simulation
+    from bufferscope.base.errors import EngineError, ExperimentError, InputError, StoreError
+    from bufferscope.model.experiment import Experiment, catalogue
+    from bufferscope.results.result import Result
+    from bufferscope.running.stepping import Simulation
     from bufferscope.store.run import Run
+    from bufferscope.studies.sizing.sizing import size
 
 __all__ = [
     "TABLES",
@@ -51,27 +51,39 @@ __all__ = [
 _HOMES = {
     "TABLES": "_core",
     "__version__": "_core",
-    "EngineError": "errors",
-    "Experiment": "experiment",
-    "ExperimentError": "errors",
-    "Explanation": "explanation",
-    "InputError": "errors",
-    "Result": "result",
+    "EngineError": "base.errors",
+    "Experiment": "model.experiment",
+    "ExperimentError": "base.errors",
+    "Explanation": "analysis.explanation",
+    "InputError": "base.errors",
+    "Result": "results.result",
     "Run": "store.run",
-    "Simulation": "stepping",
-    "StoreError": "errors",
-    "catalogue": "experiment",
+    "Simulation": "running.stepping",
+    "StoreError": "base.errors",
+    "catalogue": "model.experiment",
     "choose": "api",
     "compare": "api",
-    "explain": "explanation",
+    "explain": "analysis.explanation",
     "figures": "figures",
     "load": "api",
     "metrics": "metrics",
     "report": "report",
     "run": "api",
-    "size": "sizing.sizing",
+    "size": "studies.sizing.sizing",
 }
 __getattr__ = lazy.names(__name__, _HOMES)
+
+attach.register(
+    {
+        "Run.metrics": "bufferscope.metrics.measuring:compute",
+        "Run.html": "bufferscope.report.notebook:run_html",
+        "Result.html": "bufferscope.report.notebook:result_html",
+        "Comparison.report": "bufferscope.report.comparison:build",
+        "Comparison.html": "bufferscope.report.notebook:comparison_html",
+        "figures": "bufferscope.figures.charts_of:Charts",
+        "report": "bufferscope.report:build",
+    }
+)
 
 
 def __dir__() -> list[str]:

@@ -11,7 +11,7 @@ INTERRUPTED = 130
 def main() -> None:
     """Run the command line and exit."""
     try:
-        from bufferscope import streams
+        from bufferscope.base import streams
 
         streams.make_usable()
         from bufferscope.cli import run

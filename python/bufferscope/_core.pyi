@@ -102,7 +102,7 @@ class Experiment:
     def expectations(self) -> str:
         """The file's `[[expect]]` entries as JSON, each with the indices of the points that it compares.
 
-        An infinite end of a band is null. `bufferscope.expectations` reads them.
+        An infinite end of a band is null. `bufferscope.results.expectations` reads them.
         """
 
 def load(content: bytes, file: str, overrides: list[str], read: Callable[[str], bytes]) -> Experiment:

@@ -5,19 +5,30 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bufferscope.arguments import EXPERIMENT, FLAG, NAME, NAMES, OVERRIDES, PATH, STRINGS, WATCHER, checked, optional
+from bufferscope.base.arguments import (
+    EXPERIMENT,
+    FLAG,
+    NAME,
+    NAMES,
+    OVERRIDES,
+    PATH,
+    STRINGS,
+    WATCHER,
+    checked,
+    optional,
+)
 from bufferscope.engines import engines, one_engine
-from bufferscope.executors import Watcher
-from bufferscope.experiment import load as load_experiment
-from bufferscope.overrides import Overrides, as_texts
-from bufferscope.result import Result
-from bufferscope.running import execute, plan
+from bufferscope.model.experiment import load as load_experiment
+from bufferscope.model.overrides import Overrides, as_texts
+from bufferscope.results.result import Result
+from bufferscope.running.executors import Watcher
+from bufferscope.running.plan import execute, plan
 from bufferscope.store.finding import find
 
 if TYPE_CHECKING:
-    from bufferscope.choice import Choice
-    from bufferscope.comparison import Comparison
-    from bufferscope.comparison.inputs import What
+    from bufferscope.studies.choice import Choice
+    from bufferscope.studies.comparison import Comparison
+    from bufferscope.studies.comparison.inputs import What
 
 
 _OF_RUNS = {
@@ -179,7 +190,7 @@ def choose(
     >>> choice = bs.choose("my-home.toml", repeat=5)                                            # doctest: +SKIP
     >>> choice.best.name, choice.command                                                        # doctest: +SKIP
     """
-    from bufferscope.choice import Choice, plan_study
+    from bufferscope.studies.choice import Choice, plan_study
 
     chosen = one_engine(engine, kernel)
     experiment = load_experiment(name_or_path, overrides)
@@ -259,7 +270,7 @@ def compare(
     >>> bs.compare("results/ucas-reproduce")                                                    # doctest: +SKIP
     >>> bs.compare({"tail drop": bloated, "CoDel": cured}).table                                # doctest: +SKIP
     """
-    from bufferscope.comparison.comparing import Comparison
-    from bufferscope.comparison.inputs import all_of
+    from bufferscope.studies.comparison.comparing import Comparison
+    from bufferscope.studies.comparison.inputs import all_of
 
     return Comparison(all_of(what, labels), baseline)

@@ -11,19 +11,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bufferscope.agreement import Comparison, PointAgreement, compare
+from bufferscope.base.errors import InputError
+from bufferscope.base.fmt import NBSP
 from bufferscope.engines import Engine, engines
-from bufferscope.errors import InputError
-from bufferscope.expectations import Evaluated, concerning
-from bufferscope.experiment import load
-from bufferscope.job import Task
 from bufferscope.metrics import definition
+from bufferscope.model.experiment import load
 from bufferscope.report.verdicts import view
-from bufferscope.report.words import NBSP
-from bufferscope.result import Result
-from bufferscope.running import plan
+from bufferscope.results.expectations import Evaluated, concerning
+from bufferscope.results.result import Result
+from bufferscope.running.job import Task
+from bufferscope.running.plan import plan
 from bufferscope.store.reading import is_run
 from bufferscope.store.run import Run
+from bufferscope.studies.agreement import Comparison, PointAgreement, compare
 from making import DOCS, add_changes, carried_out, parsed, parser, runs_of, template, write
 from page import provenance, told
 

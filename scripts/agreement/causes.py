@@ -4,8 +4,8 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from bufferscope.agreement.aims import aim_of
-from bufferscope.errors import InputError
+from bufferscope.base.errors import InputError
+from bufferscope.studies.agreement.tolerances import aim_of
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
+from bufferscope.base.errors import EngineError, InputError
 from bufferscope.cli.progress import shown
-from bufferscope.errors import EngineError, InputError
-from bufferscope.job import Task
-from bufferscope.running import Interrupted, execute
+from bufferscope.running.job import Task
+from bufferscope.running.plan import Interrupted, execute
 from bufferscope.store.run import Run
 
 DOCS = Path(__file__).parents[2] / "docs"

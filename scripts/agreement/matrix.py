@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypedDict
 
-from bufferscope.experiment import Experiment, Point, load
+from bufferscope.model.experiment import Experiment, Point, load
 
 FILE = Path(__file__).parent / "matrix.toml"
 DEVICES = Path(__file__).parent / "devices.toml"

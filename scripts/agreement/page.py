@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bufferscope.agreement.aims import AIMS, Aim
-from bufferscope.agreement.comparing import Comparison, PointAgreement
-from bufferscope.report.words import NBSP, number
+from bufferscope.base.fmt import NBSP, number
 from bufferscope.store.metadata import Metadata
 from bufferscope.store.run import Run
+from bufferscope.studies.agreement.comparing import Comparison, PointAgreement
+from bufferscope.studies.agreement.tolerances import AIMS, Aim
 from causes import Cause, explained
 from making import template
 

@@ -13,14 +13,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import matrix
-from bufferscope.agreement import PointAgreement, compare
+from bufferscope.base.errors import InputError
 from bufferscope.engines import engines
-from bufferscope.errors import InputError
-from bufferscope.job import Task
-from bufferscope.result import Result
-from bufferscope.running import plan
+from bufferscope.results.result import Result
+from bufferscope.running.job import Task
+from bufferscope.running.plan import plan
 from bufferscope.store.reading import is_run
 from bufferscope.store.run import Run
+from bufferscope.studies.agreement import PointAgreement, compare
 from causes import Cause, causes
 from making import DOCS, add_changes, carried_out, parsed, parser, runs_of, write
 from page import differences, page, told, unneeded, verdict

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from bufferscope.errors import EngineError
-from bufferscope.overrides import toml
-from bufferscope.stepping import Simulation
+from bufferscope.base.errors import EngineError
+from bufferscope.model.overrides import toml
+from bufferscope.running.stepping import Simulation
 from bufferscope.store.memory import MemoryRun
 from kinds import KINDS, planted
 from planting import JUDGE, Document, Planted

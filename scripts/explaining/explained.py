@@ -16,7 +16,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from acting import LEAST_GAIN, LEAST_KEPT, LEAST_LOST, LEAST_MS, LEAST_REMOVED, acting
-from bufferscope.explanation import Cause, explain_run
+from bufferscope.analysis.explanation import Cause, explain_run
 from kinds import KINDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "explained.md"

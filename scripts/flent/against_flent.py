@@ -25,14 +25,14 @@ from pathlib import Path
 
 import polars as pl
 
-from bufferscope.errors import InputError
-from bufferscope.importing import content
-from bufferscope.importing.conversion import import_file
-from bufferscope.importing.flent import series as naming
-from bufferscope.importing.flent.file import DataFile
-from bufferscope.metrics.statistics import percentile
+from bufferscope.base.errors import InputError
+from bufferscope.interop.external_runs import traffic_name
+from bufferscope.interop.importing import content
+from bufferscope.interop.importing.conversion import import_file
+from bufferscope.interop.importing.flent import series as naming
+from bufferscope.interop.importing.flent.file import DataFile
 from bufferscope.metrics.window import Window
-from bufferscope.observed import traffic_name
+from bufferscope.stats.estimate import percentile
 from bufferscope.store.run import Run
 
 SHARE = 0.01

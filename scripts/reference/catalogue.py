@@ -1,7 +1,7 @@
 """The page on the catalogue, from its experiments."""
 
-from bufferscope.expectations import Entry
-from bufferscope.experiment import catalogue, load
+from bufferscope.model.expectations import Entry
+from bufferscope.model.experiment import catalogue, load
 from writing import heading, table
 
 INTRODUCTION = """\

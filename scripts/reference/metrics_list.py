@@ -1,7 +1,7 @@
 """The page on metrics, from their definitions."""
 
 from bufferscope import metrics
-from bufferscope.metrics import definitions
+from bufferscope.model import metric_definitions as definitions
 from writing import table
 
 

@@ -9,14 +9,17 @@ from functools import cached_property
 from typing import Any
 
 import bufferscope as bs
-from bufferscope import choice, explanation, metrics, stepping
-from bufferscope.comparison import comparing
-from bufferscope.experiment import Point
+from bufferscope import metrics
+from bufferscope.analysis import explanation
 from bufferscope.figures import FIGURES
 from bufferscope.figures.charts_of import Charts
-from bufferscope.sizing import equations, search, sizing
-from bufferscope.sizing.settings import Setting
+from bufferscope.model.experiment import Point
+from bufferscope.running import stepping
 from bufferscope.store.memory import MemoryRun
+from bufferscope.studies import choice
+from bufferscope.studies.comparison import comparing
+from bufferscope.studies.sizing import equations, search, sizing
+from bufferscope.studies.sizing.settings import Setting
 from docstrings import markdown, parsed
 from writing import heading, table
 

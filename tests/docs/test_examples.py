@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 import bufferscope as bs
-from bufferscope import expectations, metrics
+from bufferscope import metrics
+from bufferscope.results import expectations
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 
 import typer
 
-from bufferscope import streams
+from bufferscope.base import streams
+from bufferscope.base.errors import EngineError, ExperimentError, InputError, printable
 from bufferscope.cli.app import app
 from bufferscope.cli.completion import join_words
 from bufferscope.cli.interruption import CutShortError
-from bufferscope.errors import EngineError, ExperimentError, InputError, printable
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 

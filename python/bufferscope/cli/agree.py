@@ -10,8 +10,8 @@ from bufferscope.cli.completion import complete_engine
 from bufferscope.cli.saying import say
 
 if TYPE_CHECKING:
-    from bufferscope.agreement import Agreement
-    from bufferscope.result import Result
+    from bufferscope.results.result import Result
+    from bufferscope.studies.agreement import Agreement
 
 
 def agree(
@@ -60,11 +60,12 @@ aims). A page shows both engines' series in the same charts.
 
       bufferscope agree my-lab.toml --reuse --json | jq '.points[].comparisons[] | select(.meets_aim == false)'
     """
-    from bufferscope import agreement
-    from bufferscope.cli.carrying import carry_out, measure, read
+    from bufferscope.cli.execute import carry_out, measure, read
     from bufferscope.cli.interruption import at_once
     from bufferscope.cli.pages import page
     from bufferscope.engines.pairing import pair
+    from bufferscope.report import agreement as agreement_page
+    from bufferscope.studies import agreement
 
     chosen = pair(engines, kernel, here=cluster is None)
     silent, left = quiet or json, f"the runs are in {out}/"
@@ -72,7 +73,7 @@ aims). A page shows both engines' series in the same charts.
     (result,) = carry_out(loaded, chosen, out, seed, repeat, jobs, silent, reuse, cluster, wanted=point or ())
     if not silent:
         measure(result, left)
-    drawn = page(report, lambda path, step: agreement.build(result, path, step), silent=silent, left=left)
+    drawn = page(report, lambda path, step: agreement_page.build(result, path, step), silent=silent, left=left)
     compared = at_once("comparing the runs", lambda: agreement.compare(result), f"they are in {out}/")
     _print(compared, result, drawn, json, quiet)
     if strict and compared.count(False):

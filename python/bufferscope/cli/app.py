@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from bufferscope import __version__
+from bufferscope._core import __version__
 from bufferscope.cli import (
     agree,
     browse,
@@ -58,7 +58,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from bufferscope.commit import commit
+        from bufferscope.base.commit import commit
 
         known = f" (commit {commit()})" if commit() else ""
         print(f"bufferscope {__version__}{known}")

@@ -28,7 +28,7 @@ def list_(
     if qdiscs:
         _list_qdiscs(json)
         return
-    from bufferscope.experiment import catalogue, load
+    from bufferscope.model.experiment import catalogue, load
 
     experiments = [load(name) for name in catalogue()]
     if json:
@@ -46,7 +46,7 @@ def list_(
 def _list_qdiscs(json: bool) -> None:
     """The disciplines, with the engines of this machine that have them."""
     from bufferscope._core import PURPOSES, SOURCES
-    from bufferscope.availability import having, unusable
+    from bufferscope.engines.availability import having, unusable
 
     known, without = having(), unusable()
     if json:
@@ -136,7 +136,7 @@ def _show_run(path: Path, json: bool) -> None:
 
 def _show_experiment(name: str, json: bool) -> None:
     from bufferscope.cli.notes import tell
-    from bufferscope.experiment import load
+    from bufferscope.model.experiment import load
 
     experiment = load(name)
     tell([experiment])

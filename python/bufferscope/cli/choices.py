@@ -2,26 +2,26 @@
 
 from rich.text import Text
 
-from bufferscope.choice import Choice, wording
 from bufferscope.cli.documents import estimate_values
 from bufferscope.cli.terminal import console, plain_table
+from bufferscope.studies.choice import Choice, fmt
 
 
 def print_choice(choice: Choice) -> None:
     """The table of all queues, the verdict in words, and the command."""
-    table = plain_table(wording.title(choice))
+    table = plain_table(fmt.title(choice))
     table.add_column("Queue", overflow="fold")
-    for heading in wording.headings(choice):
+    for heading in fmt.headings(choice):
         table.add_column(heading, justify="right")
     table.add_column("")
-    for each, row in zip(choice.measured, wording.rows(choice), strict=True):
+    for each, row in zip(choice.measured, fmt.rows(choice), strict=True):
         table.add_row(*map(Text, row), style="bold" if each is choice.best else None)
     console().print(table)
-    for sentence in wording.answer(choice):
+    for sentence in fmt.answer(choice):
         console().print(Text(sentence))
     if choice.command:
         console().print(Text(f"  {choice.command}"))
-    for sentence in (*wording.device(choice), *wording.details(choice)):
+    for sentence in (*fmt.device(choice), *fmt.details(choice)):
         console().print(Text(sentence))
 
 

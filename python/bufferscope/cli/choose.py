@@ -9,7 +9,7 @@ from bufferscope.cli import options
 from bufferscope.cli.saying import say
 
 if TYPE_CHECKING:
-    from bufferscope.choice import Choice
+    from bufferscope.studies.choice import Choice
 
 
 def choose(
@@ -56,14 +56,14 @@ The page shows goodput against latency for every queue.
 
       bufferscope choose my-home.toml --json | jq -r .command
     """
-    from bufferscope.choice import Choice, plan_study
-    from bufferscope.choice.wording import opening
-    from bufferscope.cli.carrying import carry_out, measure, read
     from bufferscope.cli.choosing import one_point
+    from bufferscope.cli.execute import carry_out, measure, read
     from bufferscope.cli.interruption import at_once
     from bufferscope.cli.pages import page
     from bufferscope.engines import one_engine
     from bufferscope.report import build
+    from bufferscope.studies.choice import Choice, plan_study
+    from bufferscope.studies.choice.fmt import opening
 
     silent = quiet or json
     options.page(report, no_report, silent, Path())  # refuse conflicting options before anything runs

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from bufferscope.experiment import Experiment, Point
+from bufferscope.model.experiment import Experiment, Point
 
 
 def one_point(experiment: Experiment, wanted: Sequence[str]) -> Point:

@@ -20,8 +20,8 @@ def commands(experiment: options.ExperimentName, point: options.OnePoint = None,
     """
     from bufferscope.cli.choosing import one_point
     from bufferscope.cli.notes import tell
-    from bufferscope.commands import script
-    from bufferscope.experiment import load
+    from bufferscope.model.experiment import load
+    from bufferscope.running.commands import script
 
     loaded = load(experiment, overrides or ())
     tell([loaded])

@@ -9,7 +9,7 @@ from bufferscope.cli import options
 from bufferscope.cli.saying import say
 
 if TYPE_CHECKING:
-    from bufferscope.comparison import Comparison
+    from bufferscope.studies.comparison import Comparison
 
 
 def compare(
@@ -59,9 +59,9 @@ in the same charts; with --json or --quiet it is written only if --report says w
       bufferscope compare 'results/lab/*-s1-*' --baseline pfifo --json | jq '.points[].differences[]'
     """
     from bufferscope.cli.pages import page
-    from bufferscope.comparison.comparing import Comparison
-    from bufferscope.comparison.inputs import named, written
-    from bufferscope.comparison.page import build
+    from bufferscope.report.comparison import build
+    from bufferscope.studies.comparison.comparing import Comparison
+    from bufferscope.studies.comparison.inputs import named, written
 
     comparison = Comparison(named([written(text) for text in what], labels), baseline)
     directory = options.page(report, no_report, json or quiet, Path("comparison"))

@@ -2,10 +2,10 @@
 
 from rich.text import Text
 
-from bufferscope.agreement.aims import AIMS
-from bufferscope.agreement.comparing import Agreement, PointAgreement
-from bufferscope.agreement.wording import ComparisonView, counts, title, view
 from bufferscope.cli.terminal import console, plain_table
+from bufferscope.studies.agreement.comparing import Agreement, PointAgreement
+from bufferscope.studies.agreement.fmt import ComparisonView, counts, title, view
+from bufferscope.studies.agreement.tolerances import AIMS
 
 STYLES = {"reproduced": "green", "not-reproduced": "bold red", "not-applicable": "dim"}
 

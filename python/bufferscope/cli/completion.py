@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from bufferscope.keys import Keys
+    from bufferscope.model.keys import Keys
 
 INSTRUCTION = "_BUFFERSCOPE_COMPLETE"
 """The environment variable with which a shell asks for completion; its value names the shell."""
@@ -70,7 +70,7 @@ def _never_failing(
 @_never_failing
 def complete_experiment(context: typer.Context, incomplete: str) -> Iterator[str]:
     """Names from the catalogue, and TOML files and directories that begin with what was typed."""
-    from bufferscope.experiment import catalogue
+    from bufferscope.model.experiment import catalogue
 
     yield from (name for name in catalogue() if name.startswith(incomplete))
     for path in sorted(Path().glob(f"{glob.escape(incomplete)}*")):
@@ -93,7 +93,7 @@ def complete_engine(context: typer.Context, incomplete: str) -> Iterator[str]:
 @_never_failing
 def complete_layout(context: typer.Context, incomplete: str) -> Iterator[str]:
     """How runs are stored."""
-    from bufferscope.layout import LAYOUTS
+    from bufferscope.running.layout import LAYOUTS
 
     yield from _beginning_with(incomplete, LAYOUTS)
 
@@ -101,7 +101,7 @@ def complete_layout(context: typer.Context, incomplete: str) -> Iterator[str]:
 @_never_failing
 def complete_kernel(context: typer.Context, incomplete: str) -> Iterator[str]:
     """Series and releases of the kernels at hand."""
-    from bufferscope.guest import kernels
+    from bufferscope.engines.guest import kernels
 
     at_hand = kernels.at_hand()
     words = [kernel.series for kernel in at_hand] + [kernel.release for kernel in at_hand]
@@ -111,7 +111,7 @@ def complete_kernel(context: typer.Context, incomplete: str) -> Iterator[str]:
 @_never_failing
 def complete_set(context: typer.Context, incomplete: str) -> Iterator[str]:
     """Paths of the experiment's keys; or values, if the path is complete or only one path fits."""
-    from bufferscope.overrides import as_texts
+    from bufferscope.model.overrides import as_texts
 
     keys = _keys(context)
     path, equals, _ = _whole(incomplete).partition("=")
@@ -135,8 +135,8 @@ def complete_point(context: typer.Context, incomplete: str) -> Iterator[str]:
 
 def _keys(context: typer.Context) -> "Keys":
     """The keys of the experiment that is named earlier on the command line."""
-    from bufferscope.experiment import read
-    from bufferscope.keys import Keys
+    from bufferscope.model.experiment import read
+    from bufferscope.model.keys import Keys
 
     # The option that is being completed has no value yet, so the arguments may not have been assigned.
     name = context.params["experiment"] or context.args[0]

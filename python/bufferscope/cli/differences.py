@@ -3,8 +3,8 @@
 from rich.text import Text
 
 from bufferscope.cli.terminal import console, plain_table
-from bufferscope.comparison import Comparison, PointComparison
-from bufferscope.comparison.wording import measured, metric_view, repetitions, unmatched
+from bufferscope.studies.comparison import Comparison, PointComparison
+from bufferscope.studies.comparison.fmt import measured, metric_view, repetitions, unmatched
 
 
 def print_comparison(comparison: Comparison) -> None:

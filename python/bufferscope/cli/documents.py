@@ -7,15 +7,15 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bufferscope.agreement import Agreement, Comparison
-from bufferscope.expectations import Evaluated
 from bufferscope.metrics import Estimate, Metrics
-from bufferscope.result import Result
+from bufferscope.results.expectations import Evaluated
+from bufferscope.results.result import Result
 from bufferscope.store.run import Run
+from bufferscope.studies.agreement import Agreement, Comparison
 
 if TYPE_CHECKING:
-    from bufferscope.comparison import Comparison as Held
-    from bufferscope.comparison.comparing import Difference
+    from bufferscope.studies.comparison import Comparison as Held
+    from bufferscope.studies.comparison.comparing import Difference
 
 
 def print_document(document: object) -> None:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bufferscope.base.errors import InputError
 from bufferscope.cli import options
-from bufferscope.errors import InputError
 
 if TYPE_CHECKING:
-    from bufferscope.explanation import Explanation, Statement
+    from bufferscope.analysis.explanation import Explanation, Statement
     from bufferscope.store.run import Run
 
 MOST_RUNS = 100
@@ -59,9 +59,9 @@ run's own experiment and seed; nothing of that is stored. That takes a few times
 
       bufferscope explain results/lab --json | jq -r '.explanations[] | .cause, .port'
     """
+    from bufferscope.analysis.explanation import explain_run
     from bufferscope.cli.explanations import print_explanation
     from bufferscope.cli.interruption import at_once
-    from bufferscope.explanation import explain_run
 
     runs = _runs(what)
     explained = []
@@ -81,8 +81,8 @@ run's own experiment and seed; nothing of that is stored. That takes a few times
 
 
 def _runs(what: list[str]) -> "list[Run]":
-    from bufferscope.comparison.inputs import paths
     from bufferscope.store.finding import find_anywhere
+    from bufferscope.studies.comparison.inputs import paths
 
     found = (run for text in what for path in paths(text) for run in find_anywhere(path))
     runs = list({run.path.resolve(): run for run in found}.values())
@@ -98,9 +98,9 @@ def _document(run: "Run", found: "Explanation") -> dict[str, object]:
 
 def _cures(run: "Run", silent: bool) -> "list[Statement]":
     """What each cure gives; the simulations end at once on Ctrl-C."""
+    from bufferscope.analysis.explanation.cures import cures
     from bufferscope.cli.interruption import CutShortError
     from bufferscope.cli.progress import steps
-    from bufferscope.explanation.cures import cures
 
     try:
         with steps("Simulating what would help", silent=silent, announced=False) as step:

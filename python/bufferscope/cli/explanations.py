@@ -3,9 +3,9 @@
 from rich.padding import Padding
 from rich.text import Text
 
+from bufferscope.analysis.explanation import Explanation, Statement
 from bufferscope.cli.tables import point_name
 from bufferscope.cli.terminal import console
-from bufferscope.explanation import Explanation, Statement
 from bufferscope.store.run import Run
 
 HEADINGS = {

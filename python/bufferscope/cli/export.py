@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from bufferscope.base.errors import InputError
 from bufferscope.cli import options
 from bufferscope.cli.saying import note, say
-from bufferscope.errors import InputError
 
 
 def export(
@@ -89,11 +89,11 @@ in CSV or a null in JSON is a value that does not exist or is not known, such as
       bufferscope export results/ucas-reproduce/RUN --format pcapng --port 'r1>h2' --layer qdisc --layer dropped
     """
     from bufferscope.cli.progress import steps
-    from bufferscope.comparison.inputs import paths
-    from bufferscope.exporting import NAMES, PER_RUN, export_each
-    from bufferscope.exporting import export as write
-    from bufferscope.packets.exporting import FORMAT, export_packets
+    from bufferscope.interop.exporting import NAMES, PER_RUN, export_each
+    from bufferscope.interop.exporting import export as write
+    from bufferscope.interop.packets.exporting import FORMAT, export_packets
     from bufferscope.store.finding import find_anywhere
+    from bufferscope.studies.comparison.inputs import paths
 
     found = {run.path.resolve(): run for text in what for path in paths(text) for run in find_anywhere(path)}
     notes: list[str] = []

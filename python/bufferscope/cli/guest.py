@@ -9,7 +9,7 @@ from bufferscope.cli import options
 from bufferscope.cli.saying import note
 
 if TYPE_CHECKING:
-    from bufferscope.guest.keeping import Kept
+    from bufferscope.engines.guest.cache_gc import Kept
 
 app = typer.Typer(
     name="guest",
@@ -42,7 +42,7 @@ def build(
     root needed).
     """
     from bufferscope.engines import agent
-    from bufferscope.guest import build as guest
+    from bufferscope.engines.guest import build as guest
 
     if kernel is not None and deb:
         raise typer.BadParameter("give --kernel or --deb, not both")
@@ -53,10 +53,10 @@ def build(
 @app.command("list")
 def list_(json: options.Json = False) -> None:
     """Show the kernels on this machine and those that apt offers, and the guests in the cache with their sizes."""
-    from bufferscope.guest import build as guest
-    from bufferscope.guest import keeping
+    from bufferscope.engines.guest import build as guest
+    from bufferscope.engines.guest import cache_gc
 
-    known, kept = guest.known(), keeping.kept()
+    known, kept = guest.known(), cache_gc.kept()
     if json:
         from bufferscope.cli.documents import print_document
 
@@ -89,9 +89,9 @@ def prune() -> None:
     again, the next run or shell rebuilds it, which takes a moment.
     """
     from bufferscope.engines import agent
-    from bufferscope.guest import keeping
+    from bufferscope.engines.guest import cache_gc
 
-    removed = keeping.prune(agent.program())
+    removed = cache_gc.prune(agent.program())
     if removed:
         _print_kept(f"Removed, {_size(removed)} in all", removed)
     else:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from bufferscope.analysis.explanation import Cause, explain_run
+from bufferscope.analysis.opening import Opening
 from bufferscope.cli.tables import number
-from bufferscope.explanation import Cause, explain_run
-from bufferscope.report.opening import Opening
 
 if TYPE_CHECKING:
     from bufferscope.store.run import Run

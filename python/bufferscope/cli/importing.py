@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bufferscope.base.errors import InputError
 from bufferscope.cli import options
 from bufferscope.cli.saying import say
-from bufferscope.errors import InputError
 
 if TYPE_CHECKING:
     from bufferscope.store.run import Run
@@ -56,8 +56,8 @@ run. The page report/NAME/index.html shows them; with --json or --quiet, it is w
 
       bufferscope compare simulated=results/battling-rrul measured=results/rrul-2026-01-31T120000
     """
-    from bufferscope.importing.conversion import import_all
-    from bufferscope.observed import experiment_name
+    from bufferscope.interop.external_runs import experiment_name
+    from bufferscope.interop.importing.conversion import import_all
 
     if name is not None and experiment_name(name) != name:
         raise InputError(f"--name: found {name!r:.100}; allowed: letters, digits, '.', '_' and '-', as in home-evening")
@@ -79,7 +79,7 @@ def _page(runs: "list[Run]", directory: Path, *, silent: bool) -> Path:
     from bufferscope.cli.imported import opening
     from bufferscope.cli.pages import page
     from bufferscope.report import build
-    from bufferscope.result import Result
+    from bufferscope.results.result import Result
 
     names = dict.fromkeys(run.experiment for run in runs)
     results = [Result([run for run in runs if run.experiment == name]) for name in names]
@@ -90,10 +90,10 @@ def _page(runs: "list[Run]", directory: Path, *, silent: bool) -> Path:
 
 def _print(runs: "list[Run]", page: Path | None) -> None:
     """The verdict and the table of each run, with its warnings; then what to type next."""
+    from bufferscope.analysis.explanation import explain_run
     from bufferscope.cli.explanations import print_explanation
     from bufferscope.cli.imported import MOST_SHOWN, next_command
     from bufferscope.cli.tables import print_run
-    from bufferscope.explanation import explain_run
 
     for run in runs:
         if len(runs) <= MOST_SHOWN:

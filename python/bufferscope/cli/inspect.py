@@ -11,10 +11,10 @@ from bufferscope.cli import options
 from bufferscope.cli.saying import say
 
 if TYPE_CHECKING:
-    from bufferscope.inspection.connections import Connection
-    from bufferscope.inspection.inspecting import Inspection
-    from bufferscope.inspection.quic import OnlyQuicError, QuicConnection
-    from bufferscope.inspection.reading import Summary
+    from bufferscope.interop.inspection.connections import Connection
+    from bufferscope.interop.inspection.inspecting import Inspection
+    from bufferscope.interop.inspection.quic import OnlyQuicError, QuicConnection
+    from bufferscope.interop.inspection.reading import Summary
 
 MOST_ROWS = 20
 """Connections that are printed; all are in the run and in the document of --json."""
@@ -82,9 +82,9 @@ Captures of the same connections at two places also show the delay of each direc
 
       tcpdump -i eth0 -s 128 -c 100000 -w - tcp | bufferscope inspect - --no-report
     """
-    from bufferscope.inspection.inspecting import default_name
-    from bufferscope.inspection.inspecting import inspect as read
-    from bufferscope.inspection.quic import OnlyQuicError
+    from bufferscope.interop.inspection.inspecting import default_name
+    from bufferscope.interop.inspection.inspecting import inspect as read
+    from bufferscope.interop.inspection.quic import OnlyQuicError
 
     silent = quiet or json
     options.page(report, no_report, silent, Path())  # refuse conflicting options before anything is read
@@ -118,12 +118,12 @@ def _progress(captures: list[str], *, silent: bool) -> Iterator[Callable[[int], 
 
 
 def _page(inspection: "Inspection", directory: Path, *, silent: bool) -> Path:
+    from bufferscope.analysis.explanation import explain_run
     from bufferscope.cli.pages import page
-    from bufferscope.explanation import explain_run
-    from bufferscope.inspection.connections import connections
-    from bufferscope.inspection.opening import opening
+    from bufferscope.interop.inspection.connections import connections
+    from bufferscope.interop.inspection.opening import opening
     from bufferscope.report import build
-    from bufferscope.result import Result
+    from bufferscope.results.result import Result
 
     left = f"the run is in {inspection.run.path}/"
     result = Result([inspection.run])
@@ -132,9 +132,9 @@ def _page(inspection: "Inspection", directory: Path, *, silent: bool) -> Path:
 
 
 def _print_document(inspection: "Inspection", page: Path | None) -> None:
+    from bufferscope.analysis.explanation import explain_run
     from bufferscope.cli.documents import print_document, run_document
-    from bufferscope.explanation import explain_run
-    from bufferscope.inspection.connections import connections, document
+    from bufferscope.interop.inspection.connections import connections, document
 
     summary = {key: value for key, value in inspection.summary.items() if key not in ("tables", "flows")}
     print_document(
@@ -152,13 +152,13 @@ def _print_document(inspection: "Inspection", page: Path | None) -> None:
 def _print(inspection: "Inspection", page: Path | None) -> None:
     from rich.text import Text
 
+    from bufferscope.analysis.explanation import explain_run
     from bufferscope.cli.explanations import print_explanation
     from bufferscope.cli.tables import print_warnings
     from bufferscope.cli.terminal import console
-    from bufferscope.explanation import explain_run
-    from bufferscope.inspection.connections import connections
-    from bufferscope.inspection.opening import next_command
-    from bufferscope.result import Result
+    from bufferscope.interop.inspection.connections import connections
+    from bufferscope.interop.inspection.opening import next_command
+    from bufferscope.results.result import Result
 
     console().print(Text(_about(inspection.summary)))
     if found := connections(inspection.run, inspection.summary):
@@ -181,8 +181,8 @@ def _show_only_quic(found: "OnlyQuicError", *, json: bool, quiet: bool) -> None:
 
     from bufferscope.cli.documents import print_document
     from bufferscope.cli.terminal import console
-    from bufferscope.inspection.quic import HIDDEN
-    from bufferscope.inspection.telling import warnings
+    from bufferscope.interop.inspection.quic import HIDDEN
+    from bufferscope.interop.inspection.telling import warnings
 
     if json:
         capture = {key: value for key, value in found.summary.items() if key not in ("tables", "flows")}
@@ -199,7 +199,7 @@ def _print_quic(summary: "Summary") -> None:
     from rich.text import Text
 
     from bufferscope.cli.terminal import console, plain_table
-    from bufferscope.inspection.quic import quic_connections
+    from bufferscope.interop.inspection.quic import quic_connections
 
     found = quic_connections(summary)
     if not found:
@@ -229,8 +229,8 @@ def _whose(found: "list[QuicConnection]", why: str) -> str:
 
 
 def _about(summary: "Summary") -> str:
-    from bufferscope.inspection.observing import duration_ns
-    from bufferscope.inspection.telling import place_name
+    from bufferscope.interop.inspection.observing import duration_ns
+    from bufferscope.interop.inspection.telling import place_name
 
     counts = summary["counts"]
     places = "; ".join(

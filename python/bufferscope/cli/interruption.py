@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from bufferscope.waiting import PATIENCE_S
+from bufferscope.base.waiting import PATIENCE_S
 
 T = TypeVar("T")
 

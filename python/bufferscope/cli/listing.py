@@ -7,8 +7,8 @@ from rich.text import Text
 
 from bufferscope.cli.tables import point_name
 from bufferscope.cli.terminal import console, plain_table
+from bufferscope.results.variation import Variation
 from bufferscope.store.run import Run
-from bufferscope.variation import Variation
 
 GAP = 3
 """The space between two columns of a table."""

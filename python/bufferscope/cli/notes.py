@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from bufferscope.cli.saying import note
-from bufferscope.experiment import Experiment
+from bufferscope.model.experiment import Experiment
 
 
 def tell(experiments: Iterable[Experiment]) -> None:

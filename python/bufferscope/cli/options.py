@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from bufferscope.base.errors import InputError
 from bufferscope.cli.completion import (
     complete_engine,
     complete_experiment,
@@ -13,7 +14,6 @@ from bufferscope.cli.completion import (
     complete_point,
     complete_set,
 )
-from bufferscope.errors import InputError
 
 ExperimentName = Annotated[
     str,

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from bufferscope.agreement.wording import estimate
+from bufferscope.analysis.findings import told
 from bufferscope.cli.tables import number, point_name
 from bufferscope.cli.terminal import console, plain_table
 from bufferscope.figures.source import MOST_POINTS, Point, points
-from bufferscope.findings import told
 from bufferscope.metrics import aggregate
-from bufferscope.metrics.telling import heading, telling
-from bufferscope.result import Result
+from bufferscope.metrics.key_metrics import heading, telling
+from bufferscope.results.result import Result
 from bufferscope.store.run import Run
+from bufferscope.studies.agreement.fmt import estimate
 
 MOST_COLUMNS = 7
 """The most metrics side by side; further metrics go into another table below."""

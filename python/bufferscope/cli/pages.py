@@ -5,12 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bufferscope.base.errors import InputError
 from bufferscope.cli.interruption import at_once
 from bufferscope.cli.progress import steps
-from bufferscope.errors import InputError
 
 if TYPE_CHECKING:
-    from bufferscope.result import Result
+    from bufferscope.results.result import Result
 
 Step = Callable[[int, int], None]
 """Called with the number of parts of a page done so far, and the total."""

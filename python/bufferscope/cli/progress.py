@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from bufferscope.cli.saying import note
 from bufferscope.cli.work import Work
-from bufferscope.executors import Unwatched, Watcher
-from bufferscope.job import Task
+from bufferscope.running.executors import Unwatched, Watcher
+from bufferscope.running.job import Task
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -13,10 +13,10 @@ from bufferscope.cli.run import insist
 from bufferscope.cli.saying import say
 
 if TYPE_CHECKING:
-    from bufferscope.experiment import Experiment
-    from bufferscope.job import Task
-    from bufferscope.reproduction import LeftOut
-    from bufferscope.result import Result
+    from bufferscope.model.experiment import Experiment
+    from bufferscope.results.result import Result
+    from bufferscope.running.job import Task
+    from bufferscope.running.reproduction import LeftOut
 
 
 def reproduce(
@@ -69,16 +69,16 @@ and points, as long as that changes no verdict; the page says which, and --full 
 
       bufferscope reproduce --strict --quiet && echo "all as the documents say"
     """
-    from bufferscope.brevity import WHOLE, part_of
-    from bufferscope.brevity import left_out as left_out_of
-    from bufferscope.cli.carrying import read
+    from bufferscope.cli.execute import read
     from bufferscope.cli.notes import tell
     from bufferscope.cli.pages import page
     from bufferscope.engines import engines
-    from bufferscope.experiment import catalogue
+    from bufferscope.model.experiment import catalogue
     from bufferscope.report import build
-    from bufferscope.reproduction import COMPARED, stored
-    from bufferscope.running import plan
+    from bufferscope.running.brevity import WHOLE, part_of
+    from bufferscope.running.brevity import left_out as left_out_of
+    from bufferscope.running.plan import plan
+    from bufferscope.running.reproduction import COMPARED, stored
 
     chosen = engines(engine, kernel=kernel)
     silent = quiet or json
@@ -134,11 +134,11 @@ def _carry_out(
 
     Raises `EngineError` if there is no run at all.
     """
-    from bufferscope.cli.carrying import carried_out
-    from bufferscope.errors import EngineError
-    from bufferscope.reproduction import LeftOut, possible
-    from bufferscope.result import Result
-    from bufferscope.running import RunsFailedError
+    from bufferscope.base.errors import EngineError
+    from bufferscope.cli.execute import carried_out
+    from bufferscope.results.result import Result
+    from bufferscope.running.plan import RunsFailedError
+    from bufferscope.running.reproduction import LeftOut, possible
 
     tasks, left_out = possible([task for tasks in plans for task in tasks])
     if not tasks:

@@ -9,7 +9,7 @@ from bufferscope.cli import options
 from bufferscope.cli.saying import say
 
 if TYPE_CHECKING:
-    from bufferscope.result import Result
+    from bufferscope.results.result import Result
 
 
 def run(
@@ -59,7 +59,7 @@ No page is written for more than 500 points.
 
       bufferscope run my-lab.toml --json | jq '.runs[].metrics["rtt.p95_ms"]'
     """
-    from bufferscope.cli.carrying import carry_out, measure, read
+    from bufferscope.cli.execute import carry_out, measure, read
     from bufferscope.cli.interruption import at_once
     from bufferscope.cli.pages import is_drawable, page
     from bufferscope.engines import engines
@@ -84,7 +84,7 @@ No page is written for more than 500 points.
 
 def insist(results: list["Result"]) -> None:
     """Exit with 1 if an expectation of any result is not reproduced, or could not be judged without its metric."""
-    from bufferscope.expectations import Verdict
+    from bufferscope.results.expectations import Verdict
 
     evaluated = [evaluated for result in results for evaluated in result.expectations]
     if any(each.unmeasured or each.verdict is Verdict.NOT_REPRODUCED for each in evaluated):

@@ -2,7 +2,7 @@
 
 import sys
 
-from bufferscope.errors import printable, printable_lines
+from bufferscope.base.errors import printable, printable_lines
 
 
 def say(text: object, end: str = "\n") -> None:

@@ -69,8 +69,10 @@ def shell(
 
       bufferscope shell ucas-reproduce --on h1 --engine guest -- ping -c 5 h2
     """
-    from bufferscope.errors import InputError
-    from bufferscope.shell import guest, host, request
+    from bufferscope.base.errors import InputError
+    from bufferscope.engines import shell_request as request
+    from bufferscope.engines.guest import shell as guest
+    from bufferscope.engines.host import shell as host
 
     if engine not in ENGINES:
         there = ", ".join(f"{name} ({about})" for name, about in ENGINES.items())
@@ -89,7 +91,7 @@ def shell(
         host.become(request.join(experiment, on, quiet=quiet), command or ())
     from bufferscope.cli.choosing import one_point
     from bufferscope.cli.notes import tell
-    from bufferscope.experiment import load
+    from bufferscope.model.experiment import load
 
     loaded = load(experiment, overrides or ())
     if not quiet:

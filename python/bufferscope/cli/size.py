@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from bufferscope.base.errors import InputError
 from bufferscope.cli import options
-from bufferscope.errors import InputError
 
 
 def size(
@@ -58,17 +58,17 @@ begins with the answer, the table and the lines to type.
 
       bufferscope size --rate 10mbit --rtt 40ms --json | jq .smallest.limit_packets
     """
-    from bufferscope.cli.carrying import carry_out, measure
+    from bufferscope.cli.execute import carry_out, measure
     from bufferscope.cli.pages import is_drawable, page
     from bufferscope.cli.sizes import document, print_sizing
     from bufferscope.engines import one_engine
-    from bufferscope.experiment import Experiment
+    from bufferscope.model.experiment import Experiment
     from bufferscope.report import build
-    from bufferscope.result import Result
-    from bufferscope.sizing import read_line
-    from bufferscope.sizing.sizing import sizing
-    from bufferscope.sizing.wording import opening
+    from bufferscope.results.result import Result
     from bufferscope.store.run import Run
+    from bufferscope.studies.sizing import read_line
+    from bufferscope.studies.sizing.fmt import opening
+    from bufferscope.studies.sizing.sizing import sizing
 
     if no_simulate and reuse:
         raise InputError("--no-simulate and --reuse exclude one another")

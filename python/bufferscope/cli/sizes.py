@@ -5,15 +5,15 @@ from pathlib import Path
 
 from rich.text import Text
 
+from bufferscope.base.fmt import quantity
 from bufferscope.cli.documents import estimate_values
 from bufferscope.cli.terminal import console, plain_table
-from bufferscope.report.words import quantity
-from bufferscope.sizing import Answer, Found, Measured, Sizing, wording
+from bufferscope.studies.sizing import Answer, Found, Measured, Sizing, fmt
 
 
 def print_sizing(sized: Sizing, out: Path) -> None:
     """The equations, what the simulations found, and the commands."""
-    _say(wording.about(sized.line))
+    _say(fmt.about(sized.line))
     _say("")
     for answer in sized.answers:
         _say(f"{answer.name}: {_value(answer)}")
@@ -27,21 +27,21 @@ def print_sizing(sized: Sizing, out: Path) -> None:
     for setting, command in sized.settings:
         _say(f"  {command}")
         _say(f"      {setting.reason}")
-    _say(f"({wording.WHERE})")
-    for note in wording.notes(sized):
+    _say(f"({fmt.WHERE})")
+    for note in fmt.notes(sized):
         _say(note)
 
 
 def _print_found(sized: Sizing, found: Found) -> None:
     table = plain_table("Checked by simulation")
     table.add_column("Queue")
-    for heading in wording.HEADINGS:
+    for heading in fmt.HEADINGS:
         table.add_column(heading, justify="right")
     table.add_column("")
     for each in (*found.sizes, *found.managed):
-        table.add_row(*map(Text, wording.row(found, each)), style="bold" if each is found.smallest else None)
+        table.add_row(*map(Text, fmt.row(found, each)), style="bold" if each is found.smallest else None)
     console().print(table)
-    for sentence in wording.answer(sized, found):
+    for sentence in fmt.answer(sized, found):
         _say(sentence)
 
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
+from bufferscope.base.errors import InputError
 from bufferscope.cli import options
-from bufferscope.errors import InputError
 
 FORMATS = ("experiment", "run", "tables")
 
@@ -48,9 +48,9 @@ def doctor(json: options.Json = False) -> None:
     The checks are real: the emulator is started, and the kernel is asked for every queueing discipline. Nothing is \
 installed or changed. An engine that is [bold]limited[/bold] works, but not for every experiment.
     """
-    from bufferscope import machine
+    from bufferscope.base import machine
     from bufferscope.cli import diagnoses
-    from bufferscope.doctor import examine
+    from bufferscope.engines.doctor import examine
 
     about, found = machine.describe(), examine()
     if json:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
+from bufferscope.base.fmt import NBSP, margin
 from bufferscope.cli.terminal import console, plain_table
-from bufferscope.expectations import Evaluated, Verdict
 from bufferscope.metrics.window import described
-from bufferscope.report.words import NBSP, margin
-from bufferscope.reproduction import LeftOut
-from bufferscope.result import Result
-from bufferscope.statements import Statement, in_words, statements
+from bufferscope.results.claims import Statement, in_words, statements
+from bufferscope.results.expectations import Evaluated, Verdict
+from bufferscope.results.result import Result
+from bufferscope.running.reproduction import LeftOut
 from bufferscope.store.metadata import is_observed
 from bufferscope.store.run import Run
 

@@ -14,7 +14,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from bufferscope.errors import printable_lines
+from bufferscope.base.errors import printable_lines
 
 WIDTH_WITHOUT_TERMINAL = 160
 

@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from bufferscope.cost import expected_s
-from bufferscope.job import Task
+from bufferscope.running.cost import expected_s
+from bufferscope.running.job import Task
 
 
 @dataclass

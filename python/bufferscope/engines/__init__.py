@@ -6,10 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from bufferscope.engines import guest, host, sim
+from bufferscope.base.errors import InputError
+from bufferscope.engines.guest import engine as guest
+from bufferscope.engines.host import engine as host
 from bufferscope.engines.outcome import Outcome
-from bufferscope.errors import InputError
-from bufferscope.experiment import Point
+from bufferscope.engines.sim import engine as sim
+from bufferscope.model.experiment import Point
 
 Progress = Callable[[int, int], bool]
 """Called with the run's time and its duration in nanoseconds; False asks the engine to stop."""

@@ -5,19 +5,18 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-import bufferscope
 from bufferscope import _core
-from bufferscope.errors import EngineError
-from bufferscope.experiment import Point
+from bufferscope.base.commit import PACKAGE
+from bufferscope.base.errors import EngineError
+from bufferscope.model.experiment import Point
 
 NAME = "bufferscope-agent"
 VARIABLE = "BUFFERSCOPE_AGENT"
 """The environment variable that selects another agent."""
 
-_PACKAGE = Path(bufferscope.__file__).parent
-_TARGET = _PACKAGE.parents[1] / "target"
+_TARGET = PACKAGE.parents[1] / "target"
 _PLACES = (
-    _PACKAGE / "bin" / NAME,
+    PACKAGE / "bin" / NAME,
     _TARGET / "x86_64-unknown-linux-gnu" / "agent" / NAME,
     _TARGET / "release" / NAME,
     _TARGET / "debug" / NAME,

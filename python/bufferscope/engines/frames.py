@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from bufferscope import _core
+from bufferscope.base.errors import EngineError
 from bufferscope.engines import agent
 from bufferscope.engines.outcome import Outcome
-from bufferscope.errors import EngineError
 from bufferscope.store.metadata import Summary
 
 _T = TypeVar("_T")

@@ -1,7 +1,7 @@
 """Which two engines to compare by default: the simulator and a real kernel."""
 
+from bufferscope.base.errors import EngineError, InputError
 from bufferscope.engines import ENGINES, Engine, engines
-from bufferscope.errors import EngineError, InputError
 
 KERNELS = ("guest", "host")
 """The engines that run a real kernel, the repeatable one first."""

@@ -8,10 +8,12 @@ Figures are loaded when they are first used, so it is cheap to look at their nam
 data for a figure, it raises `NoDataError`, whose message says what is missing.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache, wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from bufferscope.model.figure_names import NAMES, NEEDED
 
 if TYPE_CHECKING:
     import altair as alt
@@ -47,46 +49,6 @@ if TYPE_CHECKING:
     Chart = alt.LayerChart | alt.ConcatChart
     Figure = Callable[..., Chart]
     FIGURES: dict[str, Figure]
-
-NAMES = (
-    *("queue_length", "rtt", "cwnd", "goodput", "rtt_cdf", "rtt_by_point", "download_time", "rtt_equation"),
-    *("goodput_delay", "trade_offs", "buffers", "rtt_members"),
-    *("rtt_by_size", "drops_by_size", "retransmits_by_size", "receive_window", "rtt_cdf_panels"),
-    *("throughput_delay", "smoke", "reaction_time", "rtt_window", "round_trips"),
-    *("rtt_matrix", "goodput_matrix", "share_matrix", "jain_matrix"),
-)
-"""The names that an experiment file's key `figures` may list; each is a function in a file of that name in `charts`."""
-
-NEEDED: Mapping[str, tuple[str, ...]] = {
-    "queue_length": ("queues", "capacity"),
-    "rtt": ("probes",),
-    "cwnd": ("flows",),
-    "goodput": ("flows", "queues", "capacity"),
-    "rtt_cdf": ("probes",),
-    "rtt_by_point": ("probes",),
-    "download_time": ("transfers",),
-    "rtt_equation": ("probes", "capacity"),
-    "goodput_delay": ("flows", "probes"),
-    "trade_offs": ("flows", "probes"),
-    "buffers": ("estimates",),
-    "rtt_members": ("probes",),
-    "rtt_by_size": ("probes",),
-    "drops_by_size": ("drops", "queues", "capacity"),
-    "retransmits_by_size": ("flows",),
-    "receive_window": ("flows",),
-    "rtt_cdf_panels": ("probes",),
-    "throughput_delay": ("flows", "probes", "queues", "capacity"),
-    "smoke": ("probes",),
-    "reaction_time": ("flows", "sojourns"),
-    "rtt_window": ("flows",),
-    "round_trips": ("round_trips", "retransmissions"),
-    "rtt_matrix": ("probes",),
-    "goodput_matrix": ("flows",),
-    "share_matrix": ("flows",),
-    "jain_matrix": ("flows",),
-}
-"""The tables of the records from which each figure is drawn; `queues` and `capacity` tell which port is the
-bottleneck."""
 
 __all__ = [
     "FIGURES",

@@ -11,7 +11,7 @@ from altair.typing import Optional
 
 from bufferscope.figures import zooming
 from bufferscope.figures.source import ResultRecords, duration_s, points, sweep_title
-from bufferscope.metrics.network import CARRYING, traffic_named
+from bufferscope.model.network import CARRYING, traffic_named
 
 Channel = TypeVar("Channel", alt.X, alt.Y)
 

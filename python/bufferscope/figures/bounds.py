@@ -10,8 +10,8 @@ from bufferscope.figures import axes, pointer
 from bufferscope.figures.source import ResultRecords, bottleneck, duration_s, points
 from bufferscope.metrics.capacity import Capacity, capacities
 from bufferscope.metrics.goodput import MBIT
-from bufferscope.metrics.network import CARRYING, NANOSECONDS, path, traffic_ends, traffic_named
-from bufferscope.scenario import Scenario
+from bufferscope.model.network import CARRYING, NANOSECONDS, path, traffic_ends, traffic_named
+from bufferscope.model.scenario import Scenario
 from bufferscope.store.metadata import is_observed
 
 

@@ -17,7 +17,7 @@ from bufferscope.figures import axes, parts, pointer
 from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.matrix import Value
 from bufferscope.figures.source import NoDataError, Point, ResultRecords, key_title, points, shared_keys, variation
-from bufferscope.metrics.statistics import Estimate
+from bufferscope.stats.estimate import Estimate
 
 NUMBER = re.compile(r"(\d+(?:\.\d+)?) ?([a-z]*)(?: (.+))?", re.IGNORECASE)
 """A swept value that is a size: a number and its unit, and perhaps more words."""

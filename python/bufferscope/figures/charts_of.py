@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from bufferscope import figures
-from bufferscope.errors import InputError
+from bufferscope.base.errors import InputError
+from bufferscope.base.names import closest
 from bufferscope.figures.choosing import chosen
-from bufferscope.names import closest
 
 if TYPE_CHECKING:
     from bufferscope.figures.source import ResultRecords

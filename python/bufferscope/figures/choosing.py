@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bufferscope.figures import NAMES, NEEDED
-from bufferscope.metrics.network import CARRYING, ports, probers, traffic_named
-from bufferscope.metrics.recorded import unrecorded
-from bufferscope.scenario import Scenario
+from bufferscope.model.network import CARRYING, ports, probers, traffic_named
+from bufferscope.model.recorded import unrecorded
+from bufferscope.model.scenario import Scenario
 
 if TYPE_CHECKING:
     from bufferscope.metrics.records import RunRecords

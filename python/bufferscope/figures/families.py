@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bufferscope.figures.source import Point
-from bufferscope.metrics.network import ports
+from bufferscope.model.network import ports
 
 WHEN_FULL, AQM, EACH_FLOW, COUPLED = "drops when full", "AQM, one queue", "a queue per flow", "coupled queues"
 OTHERS = "other disciplines"

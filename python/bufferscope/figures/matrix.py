@@ -13,7 +13,7 @@ from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.labels import words_width
 from bufferscope.figures.source import NoDataError, Point, ResultRecords, key_title, others, points, shared_keys
 from bufferscope.metrics import NotMeasuredError, metric
-from bufferscope.metrics.statistics import Estimate, estimate
+from bufferscope.stats.estimate import Estimate, estimate
 
 CELL = 30
 """Height in pixels of a row."""

@@ -6,11 +6,11 @@ from typing import Protocol
 
 import polars as pl
 
-from bufferscope.metrics.network import NANOSECONDS, Port, path, ports, probers, traffic_ends
 from bufferscope.metrics.queues import mean_delays_s
-from bufferscope.metrics.recorded import explanation, unrecorded
 from bufferscope.metrics.records import RunRecords
-from bufferscope.variation import Variation
+from bufferscope.model.network import NANOSECONDS, Port, path, ports, probers, traffic_ends
+from bufferscope.model.recorded import explanation, unrecorded
+from bufferscope.results.variation import Variation
 
 MOST_POINTS = 500
 """The most points that figures, pages and printed tables show; runs of one point count once."""

@@ -11,27 +11,15 @@ The modules that compute metrics are loaded when they are first used, so it is c
 
 from typing import TYPE_CHECKING
 
-from bufferscope import lazy
+from bufferscope.base import lazy
 
 if TYPE_CHECKING:
-    from bufferscope.metrics.definitions import Definition, definition
-    from bufferscope.metrics.measuring import (
-        MetricError,
-        Metrics,
-        NotMeasuredError,
-        UnknownMetricError,
-        Value,
-        all_of,
-        compute,
-        metric,
-        not_measured,
-        not_recorded,
-        of_each,
-        one_of_each,
-    )
-    from bufferscope.metrics.naming import names
-    from bufferscope.metrics.statistics import Estimate
+    from bufferscope.metrics.measuring import all_of, compute, metric, not_measured, not_recorded, of_each, one_of_each
     from bufferscope.metrics.tables import aggregate, describe, frame
+    from bufferscope.model.metric_definitions import Definition, definition
+    from bufferscope.model.metric_names import names
+    from bufferscope.model.metric_values import MetricError, Metrics, NotMeasuredError, UnknownMetricError, Value
+    from bufferscope.stats.estimate import Estimate
 
 __all__ = [
     "Definition",
@@ -56,21 +44,21 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Definition": "definitions",
-    "Estimate": "statistics",
-    "MetricError": "measuring",
-    "Metrics": "measuring",
-    "NotMeasuredError": "measuring",
-    "UnknownMetricError": "measuring",
-    "Value": "measuring",
+    "Definition": "bufferscope.model.metric_definitions",
+    "Estimate": "bufferscope.stats.estimate",
+    "MetricError": "bufferscope.model.metric_values",
+    "Metrics": "bufferscope.model.metric_values",
+    "NotMeasuredError": "bufferscope.model.metric_values",
+    "UnknownMetricError": "bufferscope.model.metric_values",
+    "Value": "bufferscope.model.metric_values",
     "aggregate": "tables",
     "all_of": "measuring",
     "compute": "measuring",
-    "definition": "definitions",
+    "definition": "bufferscope.model.metric_definitions",
     "describe": "tables",
     "frame": "tables",
     "metric": "measuring",
-    "names": "naming",
+    "names": "bufferscope.model.metric_names",
     "not_measured": "measuring",
     "not_recorded": "measuring",
     "of_each": "measuring",

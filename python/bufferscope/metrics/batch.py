@@ -13,10 +13,10 @@ import polars as pl
 
 from bufferscope._core import TABLES
 from bufferscope.metrics.capacity import steps
-from bufferscope.metrics.network import ports, traffic_named
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.window import Window, window
-from bufferscope.scenario import Scenario, Traffic
+from bufferscope.model.network import ports, traffic_named
+from bufferscope.model.scenario import Scenario, Traffic
 
 RUN = pl.Int32
 MOST_RUNS = 250

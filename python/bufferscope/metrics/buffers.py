@@ -10,9 +10,9 @@ import polars as pl
 
 from bufferscope.metrics.batch import Batch
 from bufferscope.metrics.long import Measured, long
-from bufferscope.metrics.network import NANOSECONDS, Port, path, traffic_ends, traffic_named
 from bufferscope.metrics.records import RunRecords
-from bufferscope.scenario import NetalyzrTraffic
+from bufferscope.model.network import NANOSECONDS, Port, path, traffic_ends, traffic_named
+from bufferscope.model.scenario import NetalyzrTraffic
 
 KIB = 1024
 HEADER_BYTES = 28

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from bufferscope.metrics.network import NANOSECONDS, ports
 from bufferscope.metrics.records import RunRecords
+from bufferscope.model.network import NANOSECONDS, ports
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,8 @@ import polars as pl
 
 from bufferscope.metrics.batch import Batch
 from bufferscope.metrics.long import long
-from bufferscope.metrics.network import NANOSECONDS, traffic_named, traffic_of_flow
 from bufferscope.metrics.records import RunRecords
+from bufferscope.model.network import NANOSECONDS, traffic_named, traffic_of_flow
 
 TENTHS = 9
 """How many tenths of its fair share the newcomer must have: 1 - δ."""

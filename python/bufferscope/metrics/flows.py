@@ -6,9 +6,9 @@ import polars as pl
 
 from bufferscope.metrics.batch import Batch
 from bufferscope.metrics.long import Measured, long
-from bufferscope.metrics.network import OVER_TCP, traffic_of_flow
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.window import gained
+from bufferscope.model.network import OVER_TCP, traffic_of_flow
 
 MS = 1e6
 

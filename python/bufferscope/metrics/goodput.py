@@ -6,10 +6,10 @@ import polars as pl
 
 from bufferscope.metrics.batch import Batch
 from bufferscope.metrics.long import long
-from bufferscope.metrics.network import CARRYING, NANOSECONDS, groups, traffic_of_flow
 from bufferscope.metrics.records import RunRecords
-from bufferscope.metrics.statistics import jain_index
 from bufferscope.metrics.window import gained
+from bufferscope.model.network import CARRYING, NANOSECONDS, groups, traffic_of_flow
+from bufferscope.stats.estimate import jain_index
 
 MBIT = 1e6
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from bufferscope.metrics.capacity import Capacity
-from bufferscope.metrics.network import NANOSECONDS, Port
 from bufferscope.metrics.window import Window
+from bufferscope.model.network import NANOSECONDS, Port
 
 
 def transit_s(way: Sequence[Port], capacity: Mapping[str, Capacity], ip_bytes: int, window: Window) -> float:

@@ -6,8 +6,8 @@ import polars as pl
 
 from bufferscope.metrics.batch import Batch
 from bufferscope.metrics.long import long
-from bufferscope.metrics.network import traffic_named, traffic_of_flow
 from bufferscope.metrics.window import gained
+from bufferscope.model.network import traffic_named, traffic_of_flow
 
 
 def measure(batch: Batch) -> Iterator[pl.LazyFrame]:

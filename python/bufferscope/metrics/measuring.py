@@ -1,9 +1,6 @@
 """Compute one metric, or all metrics, from a run's records."""
 
-import math
-from array import array
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import groupby
 from typing import Protocol
@@ -25,11 +22,11 @@ from bufferscope.metrics import (
     wifi,
 )
 from bufferscope.metrics.batch import RUN, Batch, batches
-from bufferscope.metrics.definitions import DEFINITIONS
-from bufferscope.metrics.naming import PERCENTILE, any_percentile, closest, exists, names
-from bufferscope.metrics.recorded import explanation, missing, unrecorded
 from bufferscope.metrics.records import RunRecords
-from bufferscope.names import closest as closest_name
+from bufferscope.model.metric_definitions import DEFINITIONS
+from bufferscope.model.metric_names import PERCENTILE, any_percentile, closest, exists, names
+from bufferscope.model.metric_values import MetricError, Metrics, NotMeasuredError, UnknownMetricError, Value
+from bufferscope.model.recorded import explanation, missing, unrecorded
 
 Family = Callable[[Batch], Iterator[pl.LazyFrame]]
 """Queries for the metrics of runs, in the form of `long`, in the order in which tables show them."""
@@ -89,81 +86,6 @@ ANY_PERCENTILE: Mapping[str, AnyPercentile] = {
     "transfer": transfers.measure,
 }
 """The families with percentiles; their functions measure only the requested percentiles."""
-
-
-class MetricError(LookupError):
-    """A run cannot give this metric."""
-
-
-class UnknownMetricError(MetricError):
-    """No metric has this name."""
-
-
-class NoSuchMetricError(UnknownMetricError, KeyError):
-    """A run has no metric of this name."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
-
-
-class NotMeasuredError(MetricError):
-    """The metric exists, but this run has no records to compute it from."""
-
-
-@dataclass(frozen=True)
-class Value:
-    """A metric's value: a number, or censored: known only to exceed everything that was measured."""
-
-    number: float
-    """The number in the metric's unit; +inf when censored."""
-
-    @property
-    def censored(self) -> bool:
-        """Whether lost probes or unfinished transfers hide the number."""
-        return math.isinf(self.number)
-
-    def __float__(self) -> float:
-        return self.number
-
-    def __str__(self) -> str:
-        return "censored" if self.censored else f"{self.number:.6g}"
-
-
-class Metrics(Mapping[str, float]):
-    """All metrics of a run by name; a censored one is +inf and named in `censored`."""
-
-    __slots__ = ("_places", "_values")
-
-    def __init__(self, values: Mapping[str, float]) -> None:
-        # The names are shared among runs that have the same ones, because a result may have 100,000 runs.
-        self._places = _places(tuple(values))
-        self._values = array("d", values.values())
-
-    @property
-    def censored(self) -> frozenset[str]:
-        """The names of the censored metrics."""
-        return frozenset(name for name, value in self.items() if math.isinf(value))
-
-    def __getitem__(self, name: str) -> float:
-        try:
-            return self._values[self._places[name]]
-        except KeyError:
-            raise NoSuchMetricError(_nearest(name, self._places)) from None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def __repr__(self) -> str:
-        return f"Metrics({dict(self)!r})"
-
-
-@lru_cache(maxsize=256)
-def _places(names: tuple[str, ...]) -> Mapping[str, int]:
-    """The place of each name's value."""
-    return {name: place for place, name in enumerate(names)}
 
 
 def compute(run: RunRecords) -> Metrics:
@@ -371,12 +293,6 @@ def not_recorded(run: RunRecords) -> list[str]:
         Keys of `bufferscope.TABLES`.
     """
     return unrecorded(run.scenario)
-
-
-def _nearest(name: str, known: Collection[str]) -> str:
-    """The message that no such metric was computed, with the name that may have been meant."""
-    other = "; bufferscope.metrics.metric(run, name) gives any percentile" if PERCENTILE.search(name) else ""
-    return f"{name}: this run has no metric of this name{closest_name(name, known)}{other}"
 
 
 def _explanation(run: RunRecords, name: str) -> MetricError:

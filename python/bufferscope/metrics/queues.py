@@ -10,9 +10,9 @@ from bufferscope._core import DROP_REASONS
 from bufferscope.metrics.batch import Batch, batches
 from bufferscope.metrics.capacity import bits
 from bufferscope.metrics.long import Measured, long, quotient
-from bufferscope.metrics.network import NANOSECONDS
 from bufferscope.metrics.records import RunRecords
-from bufferscope.metrics.statistics import HUNDREDTHS, percentile_of
+from bufferscope.model.network import NANOSECONDS
+from bufferscope.stats.estimate import HUNDREDTHS, percentile_of
 
 LAYERS = {"queue": "qdisc", "ring": "ring", "stacked": "stacked"}
 """The metrics' prefixes, each with its layer of a port."""

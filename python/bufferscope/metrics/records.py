@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import polars as pl
 
-from bufferscope.scenario import Scenario
+from bufferscope.model.scenario import Scenario
 
 if TYPE_CHECKING:
     from bufferscope.store.metadata import Metadata

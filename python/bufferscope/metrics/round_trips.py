@@ -6,9 +6,9 @@ import polars as pl
 
 from bufferscope.metrics.batch import Batch
 from bufferscope.metrics.long import long
-from bufferscope.metrics.network import traffic_of_flow
 from bufferscope.metrics.paths import COLUMNS, path_round_trips
-from bufferscope.metrics.statistics import HUNDREDTHS, percentile_of
+from bufferscope.model.network import traffic_of_flow
+from bufferscope.stats.estimate import HUNDREDTHS, percentile_of
 
 MS = 1e6
 PERCENTILES = (50, 95)

@@ -6,10 +6,10 @@ import polars as pl
 
 from bufferscope.metrics.batch import Batch
 from bufferscope.metrics.long import Measured, long
-from bufferscope.metrics.network import probers
 from bufferscope.metrics.records import RunRecords
-from bufferscope.metrics.statistics import HUNDREDTHS, Samples, percentile_of
 from bufferscope.metrics.window import Window, idle_times
+from bufferscope.model.network import probers
+from bufferscope.stats.estimate import HUNDREDTHS, Samples, percentile_of
 
 MS = 1e6
 PERCENTILES = (5, 50, 95, 99)

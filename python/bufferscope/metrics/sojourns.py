@@ -6,7 +6,7 @@ import polars as pl
 
 from bufferscope.metrics.batch import Batch
 from bufferscope.metrics.long import long
-from bufferscope.metrics.statistics import HUNDREDTHS, weighted_percentile_of
+from bufferscope.stats.estimate import HUNDREDTHS, weighted_percentile_of
 
 PERCENTILES = (50, 95, 99)
 MS = 1e6

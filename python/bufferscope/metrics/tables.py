@@ -7,10 +7,11 @@ from typing import cast
 import polars as pl
 
 from bufferscope.metrics.batch import RUN
-from bufferscope.metrics.definitions import DEFINITIONS
-from bufferscope.metrics.measuring import MetricError, Metrics, UnknownMetricError, Value, of_each, one_of_each
+from bufferscope.metrics.measuring import of_each, one_of_each
 from bufferscope.metrics.records import RunRecords
-from bufferscope.metrics.statistics import Estimate, estimate
+from bufferscope.model.metric_definitions import DEFINITIONS
+from bufferscope.model.metric_values import MetricError, Metrics, UnknownMetricError, Value
+from bufferscope.stats.estimate import Estimate, estimate
 
 
 def aggregate(repetitions: Sequence[Metrics]) -> dict[str, Estimate]:

@@ -6,8 +6,8 @@ import polars as pl
 
 from bufferscope.metrics.batch import Batch
 from bufferscope.metrics.long import Measured, long
-from bufferscope.metrics.network import NANOSECONDS
-from bufferscope.metrics.statistics import HUNDREDTHS, percentile_of
+from bufferscope.model.network import NANOSECONDS
+from bufferscope.stats.estimate import HUNDREDTHS, percentile_of
 
 PERCENTILES = (95,)
 

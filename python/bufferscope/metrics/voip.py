@@ -15,8 +15,8 @@ import polars as pl
 from bufferscope.metrics import emodel
 from bufferscope.metrics.batch import RUN, Batch
 from bufferscope.metrics.long import long
-from bufferscope.metrics.network import NANOSECONDS
-from bufferscope.metrics.statistics import Samples
+from bufferscope.model.network import NANOSECONDS
+from bufferscope.stats.estimate import Samples
 
 MS = 1e6
 PACKET_MS = 20.0

@@ -6,8 +6,8 @@ import polars as pl
 
 from bufferscope.metrics.batch import Batch
 from bufferscope.metrics.long import long
-from bufferscope.metrics.network import ports
 from bufferscope.metrics.records import RunRecords
+from bufferscope.model.network import ports
 
 PORT = ["run", "port"]
 

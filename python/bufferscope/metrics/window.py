@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from bufferscope.metrics.network import CARRYING, NANOSECONDS, UNKNOWN, traffic_named
 from bufferscope.metrics.records import RunRecords
-from bufferscope.scenario import SIDES, Scenario
+from bufferscope.model.network import CARRYING, NANOSECONDS, UNKNOWN, traffic_named
+from bufferscope.model.scenario import SIDES, Scenario
 
 if TYPE_CHECKING:
     from bufferscope.metrics.batch import Batch

@@ -9,12 +9,12 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bufferscope.errors import InputError
+from bufferscope.base.errors import InputError
 
 if TYPE_CHECKING:
-    from bufferscope.expectations import Evaluated
-    from bufferscope.report.opening import Opening
-    from bufferscope.result import Result
+    from bufferscope.analysis.opening import Opening
+    from bufferscope.results.expectations import Evaluated
+    from bufferscope.results.result import Result
 
 PAGE = "index.html"
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any
 
-from bufferscope import strict_json
+from bufferscope.base import strict_json
 
 DIGITS = 4
 """Significant digits of a number ..."""

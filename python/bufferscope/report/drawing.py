@@ -12,12 +12,13 @@ from urllib.parse import quote
 from altair.utils import schemapi
 from markupsafe import Markup
 
-from bufferscope import figures, strict_json
+from bufferscope import figures
+from bufferscope.base import strict_json
 from bufferscope.report import datasets, printing
 from bufferscope.report.slimming import slim
 
 if TYPE_CHECKING:
-    from bufferscope.result import Result
+    from bufferscope.results.result import Result
 
 DIRECTORY = "figures"
 

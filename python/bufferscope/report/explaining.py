@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from bufferscope.explanation import Statement, explain_run
+from bufferscope.analysis.explanation import Statement, explain_run
 
 if TYPE_CHECKING:
     from bufferscope.figures.source import Point

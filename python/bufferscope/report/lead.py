@@ -8,15 +8,15 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from bufferscope.base.fmt import NBSP, quantity
 from bufferscope.figures.source import Point, engine, points
 from bufferscope.metrics import MetricError, metric
-from bufferscope.metrics.network import ports
+from bufferscope.model.network import ports
+from bufferscope.model.scenario import SIDES, Scenario
 from bufferscope.report import drawing
-from bufferscope.report.words import NBSP, quantity
-from bufferscope.scenario import SIDES, Scenario
 
 if TYPE_CHECKING:
-    from bufferscope.result import Result
+    from bufferscope.results.result import Result
 
 TAIL_DROP = frozenset({"pfifo", "bfifo"})
 QUEUE_MANAGER = "codel"
@@ -106,7 +106,7 @@ def mean_of(point: Point, name: str) -> float | None:
 
 
 def _together(pair: Pair) -> "Result":
-    from bufferscope.result import Result
+    from bufferscope.results.result import Result
 
     wanted = {run.id for point in (pair.tail_drop, pair.managed) for run in point.runs}
     return Result([run for run in pair.result.runs if run.id in wanted])

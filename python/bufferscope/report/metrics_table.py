@@ -8,9 +8,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from bufferscope.base.fmt import NBSP, margin, number
 from bufferscope.figures.source import Point
 from bufferscope.metrics import Estimate, aggregate, definition, not_measured, not_recorded, of_each
-from bufferscope.report.words import NBSP, margin, number
 
 MOST_COLUMNS = 9
 """The most metrics on a sheet: more don't fit on A4 beside the labels of points."""

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from bufferscope.experiment import Document, teaching_position
+from bufferscope.analysis.opening import Opening
+from bufferscope.base.fmt import plural
 from bufferscope.figures.choosing import chosen
 from bufferscope.figures.source import Point, points
 from bufferscope.metrics import of_each
+from bufferscope.model.experiment import Document, teaching_position
 from bufferscope.report import (
     drawing,
     explaining,
@@ -28,13 +30,11 @@ from bufferscope.report import (
 from bufferscope.report import runs as stored
 from bufferscope.report.anchors import anchors
 from bufferscope.report.contents import Entry, contents
-from bufferscope.report.opening import Opening
 from bufferscope.report.prose import markdown
-from bufferscope.report.words import plural
 
 if TYPE_CHECKING:
-    from bufferscope.expectations import Evaluated
-    from bufferscope.result import Result
+    from bufferscope.results.expectations import Evaluated
+    from bufferscope.results.result import Result
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from bufferscope.base.fmt import number, quantity, setting
 from bufferscope.figures.source import Point, shared_keys
-from bufferscope.metrics.network import NANOSECONDS, LinkLayer, Port, ports, traffic_ends
-from bufferscope.metrics.recorded import recorded, unrecorded
 from bufferscope.metrics.window import described, test_load
-from bufferscope.report.words import number, quantity, setting
-from bufferscope.scenario import Scenario
+from bufferscope.model.network import NANOSECONDS, LinkLayer, Port, ports, traffic_ends
+from bufferscope.model.recorded import recorded, unrecorded
+from bufferscope.model.scenario import Scenario
 
 Rows = Callable[[Scenario], Iterable[tuple[str, ...]]]
 """Makes a table's rows from a scenario; the first cell of a row is its name."""

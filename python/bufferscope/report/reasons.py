@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bufferscope.expectations import Verdict
 from bufferscope.report.verdicts import SYMBOLS, Group, VerdictView, kind
+from bufferscope.results.expectations import Verdict
 
 if TYPE_CHECKING:
-    from bufferscope.expectations import Evaluated
+    from bufferscope.results.expectations import Evaluated
 
 
 @dataclass(frozen=True)

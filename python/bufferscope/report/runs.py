@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from bufferscope.base.fmt import number, plural
 from bufferscope.engines import OBSERVERS
-from bufferscope.guest.kernels import DEFAULT
-from bufferscope.report.words import number, plural
+from bufferscope.engines.guest.kernels import DEFAULT
 from bufferscope.store.metadata import is_observed
 
 if TYPE_CHECKING:

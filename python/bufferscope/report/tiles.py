@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bufferscope.base.fmt import NBSP, number, plural
 from bufferscope.figures.source import NoDataError, Point, points, probe_path
-from bufferscope.metrics.network import probers
+from bufferscope.model.network import probers
 from bufferscope.report.lead import Pair, mean_of, rounded
 from bufferscope.report.reasons import Outcome
-from bufferscope.report.words import NBSP, number, plural
 
 if TYPE_CHECKING:
-    from bufferscope.result import Result
+    from bufferscope.results.result import Result
 
 MS = 1e6
 NEAR_TIMEOUT = 0.95

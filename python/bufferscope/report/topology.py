@@ -7,10 +7,10 @@ points of a sweep differ, a label names all settings.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from bufferscope.base.fmt import NBSP, number, plural, quantity
 from bufferscope.figures.source import Point
-from bufferscope.metrics.network import Port, path, ports, traffic_ends
-from bufferscope.report.words import NBSP, number, plural, quantity
-from bufferscope.scenario import SIDES, Qdisc, Ring, Scenario, Traffic, Wifi
+from bufferscope.model.network import Port, path, ports, traffic_ends
+from bufferscope.model.scenario import SIDES, Qdisc, Ring, Scenario, Traffic, Wifi
 
 MOST_STEPS = 8
 """If a rate changes more often than this, the label gives its range."""

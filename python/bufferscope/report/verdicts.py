@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bufferscope.expectations import Verdict
+from bufferscope.base.fmt import NBSP, band, margin, number, with_unit
 from bufferscope.metrics import definition
-from bufferscope.report.words import NBSP, band, margin, number, with_unit
-from bufferscope.statements import Statement, in_words, statements
+from bufferscope.results.claims import Statement, in_words, statements
+from bufferscope.results.expectations import Verdict
 
 if TYPE_CHECKING:
-    from bufferscope.expectations import Evaluated
+    from bufferscope.results.expectations import Evaluated
 
 SYMBOLS = {
     Verdict.REPRODUCED: "✓",

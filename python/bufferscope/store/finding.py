@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bufferscope.errors import StoreError
+from bufferscope.base.errors import StoreError
 from bufferscope.store import PARTIAL
 from bufferscope.store.partition import Partition, is_partition
 from bufferscope.store.reading import is_run

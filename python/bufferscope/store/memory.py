@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bufferscope import _core
-from bufferscope.errors import EngineError
+from bufferscope.base.errors import EngineError
 from bufferscope.store.metadata import Metadata
 from bufferscope.store.run import BaseRun, Run
 from bufferscope.store.writing import directory_name, prepare, staged, write_metadata

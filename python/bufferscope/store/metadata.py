@@ -10,12 +10,12 @@ from itertools import pairwise
 from typing import NotRequired, TypedDict, cast
 
 from bufferscope import _core
-from bufferscope.expectations import Entry
-from bufferscope.experiment import Drawn, PopulationWords
-from bufferscope.figures import NAMES as FIGURES
-from bufferscope.scenario import ENDS, SIDES, FifoQueueing, Mac80211Queueing, RateStep, Scenario, Traffic
+from bufferscope.model.expectations import Entry
+from bufferscope.model.experiment import Axis, Drawn, PopulationWords
+from bufferscope.model.figure_names import NAMES as FIGURES
+from bufferscope.model.scenario import ENDS, SIDES, FifoQueueing, Mac80211Queueing, RateStep, Scenario, Traffic
 from bufferscope.store import FORMAT
-from bufferscope.store.shape import (
+from bufferscope.store.schema import (
     Check,
     Mismatch,
     flag,
@@ -30,13 +30,6 @@ from bufferscope.store.shape import (
     text,
     whole,
 )
-
-
-class Axis(TypedDict):
-    """The number and a digest of a swept key's values: equal sweeps have equal axes."""
-
-    values: int
-    digest: str
 
 
 class FileWords(TypedDict, total=False):

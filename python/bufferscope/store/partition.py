@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from bufferscope import _core
-from bufferscope.errors import StoreError
+from bufferscope.base.errors import StoreError
 from bufferscope.store import FORMAT, PARTIAL, RUNS, tables
 from bufferscope.store.metadata import FILE, Metadata, TableFile, checked
 from bufferscope.store.reading import DAMAGED, check_directory, has_file, read_json
-from bufferscope.store.shape import Check, Mismatch, items, matching, remembering
-from bufferscope.store.shape import table as table_of
+from bufferscope.store.schema import Check, Mismatch, items, matching, remembering
+from bufferscope.store.schema import table as table_of
 
 if TYPE_CHECKING:
     import polars as pl

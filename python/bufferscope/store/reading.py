@@ -10,10 +10,10 @@ import stat
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bufferscope.errors import StoreError
+from bufferscope.base.errors import StoreError
 from bufferscope.store import FORMAT, METADATA
 from bufferscope.store.metadata import Metadata, checked
-from bufferscope.store.shape import Mismatch
+from bufferscope.store.schema import Mismatch
 
 LARGEST_METADATA_BYTES = 64 << 20
 """More than the `run.json` of a sweep over 100,000 points with expectations at each of them."""

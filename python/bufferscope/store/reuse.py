@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from bufferscope.errors import StoreError
-from bufferscope.scenario import Scenario
+from bufferscope.base.errors import StoreError
+from bufferscope.model.scenario import Scenario
 from bufferscope.store import tables
 from bufferscope.store.metadata import About
 from bufferscope.store.partition import Partition, partitions_in

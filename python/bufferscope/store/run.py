@@ -9,18 +9,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bufferscope._core import TABLES
-from bufferscope.errors import StoreError
-from bufferscope.scenario import Scenario
+from bufferscope.base.attach import attached
+from bufferscope.base.errors import StoreError
+from bufferscope.model.scenario import Scenario, scenario_digest
 from bufferscope.store import tables
 from bufferscope.store.metadata import Metadata, is_observed
 from bufferscope.store.partition import RUN, Facts, Partition, is_partition
 from bufferscope.store.reading import is_run, read_metadata
+from bufferscope.store.settings import settings
 
 if TYPE_CHECKING:
+    import altair as alt
     import polars as pl
 
-    from bufferscope.figures.charts_of import Charts
-    from bufferscope.metrics import Metrics
+    from bufferscope.model.metric_values import Metrics
+
+    Chart = alt.LayerChart | alt.ConcatChart
 
 
 class BaseRun(ABC):
@@ -80,15 +84,11 @@ class BaseRun(ABC):
     @property
     def settings(self) -> dict[str, str]:
         """The settings chosen for this run, path to value as written: those of `--set`, and the swept values."""
-        from bufferscope.variation import settings
-
         return settings(self.meta)
 
     @cached_property
     def scenario_digest(self) -> str:
         """A text that is the same for equal scenarios, and for all members of a population at a point."""
-        from bufferscope.variation.varying import scenario_digest
-
         if is_observed(self.meta):
             return scenario_digest(self.scenario) + "".join(
                 each["sha256"] for each in self.meta["summary"]["observed"]["sources"]
@@ -159,21 +159,17 @@ class BaseRun(ABC):
     @cached_property
     def metrics(self) -> "Metrics":
         """Every metric that can be computed from the records."""
-        from bufferscope import metrics
-
-        return metrics.compute(self)
+        found: Metrics = attached("Run.metrics")(self)
+        return found
 
     @cached_property
-    def figures(self) -> "Charts":
+    def figures(self) -> "Mapping[str, Chart]":
         """The run's charts by name: `run.figures["rtt"]`; each is drawn when it is looked up."""
-        from bufferscope.figures.charts_of import Charts
-
-        return Charts(Alone((self,)))
+        found: Mapping[str, Chart] = attached("figures")(Alone((self,)))
+        return found
 
     def _repr_html_(self) -> str:
-        from bufferscope.notebook import run_html
-
-        return run_html(self)
+        return str(attached("Run.html")(self))
 
 
 @dataclass(frozen=True)

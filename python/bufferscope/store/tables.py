@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bufferscope import _core
-from bufferscope.errors import StoreError
+from bufferscope.base.errors import StoreError
 from bufferscope.store.metadata import Metadata, TableFile
 from bufferscope.store.reading import DAMAGED, read_file, read_metadata
-from bufferscope.store.trial import failures, memory_bytes
+from bufferscope.store.sandboxed_decode import failures, memory_bytes
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from bufferscope.errors import InputError
+from bufferscope.base.errors import InputError
 from bufferscope.store import METADATA, PARTIAL
 from bufferscope.store.exchange import exchange
 from bufferscope.store.tables import digests

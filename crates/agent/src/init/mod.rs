@@ -5,7 +5,7 @@
 //! request names), and powers the machine off. Nothing before the stop may sleep: a machine that never idles reaches
 //! the stop at the same instruction and time on every start.
 //!
-//! All paths and names in here have their counterparts in `python/bufferscope/guest`.
+//! All paths and names in here have their counterparts in `python/bufferscope/engines/guest`.
 
 mod console;
 mod modules;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::Ending;
 use crate::error::Error;
 
-/// One JSON document, as `python/bufferscope/guest/console.py` reads it.
+/// One JSON document, as `python/bufferscope/engines/guest/console.py` reads it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Told {

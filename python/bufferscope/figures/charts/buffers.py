@@ -17,8 +17,8 @@ from bufferscope.figures.parts import MOST_ROWS, sentence
 from bufferscope.figures.source import NoDataError, Point, ResultRecords, points
 from bufferscope.metrics import of_each
 from bufferscope.metrics.buffers import DIRECTIONS, KIB, MBIT
-from bufferscope.metrics.network import traffic_named
 from bufferscope.metrics.records import RunRecords
+from bufferscope.model.network import traffic_named
 
 DELAYS_S = (0.1, 0.5, 1, 2, 4)
 """The diagonals: those of the document, and the delay from which telephony suffers."""

@@ -7,8 +7,8 @@ from bufferscope.figures import axes, connections, ends, multiples, parts, point
 from bufferscope.figures.chart import Figure
 from bufferscope.figures.source import NoDataError, ResultRecords, has_none, over_time, points
 from bufferscope.metrics.flows import cwnd_packets
-from bufferscope.metrics.network import traffic_named, traffic_of_flow
 from bufferscope.metrics.records import RunRecords
+from bufferscope.model.network import traffic_named, traffic_of_flow
 
 CWND, SSTHRESH = "cwnd", "ssthresh"
 

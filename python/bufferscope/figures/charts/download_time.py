@@ -8,9 +8,9 @@ import polars as pl
 from bufferscope.figures import axes, multiples, parts, pointer, repetitions
 from bufferscope.figures.chart import Figure
 from bufferscope.figures.source import NoDataError, ResultRecords, over_time, points
-from bufferscope.metrics.network import NANOSECONDS
 from bufferscope.metrics.records import RunRecords
-from bufferscope.metrics.statistics import estimate
+from bufferscope.model.network import NANOSECONDS
+from bufferscope.stats.estimate import estimate
 
 
 def download_time(result: ResultRecords) -> Figure:

@@ -12,8 +12,8 @@ from bufferscope.figures.bounds import Bound
 from bufferscope.figures.chart import Figure
 from bufferscope.figures.source import NoDataError, ResultRecords, duration_s, over_time, points
 from bufferscope.metrics.goodput import MBIT, deliveries
-from bufferscope.metrics.network import NANOSECONDS, traffic_of_flow
 from bufferscope.metrics.records import RunRecords
+from bufferscope.model.network import NANOSECONDS, traffic_of_flow
 
 BINS = 120
 NOTHING = pl.DataFrame(schema={"t_ns": pl.Int64, "mbit": pl.Float64, "traffic": pl.String})

@@ -16,7 +16,7 @@ from bufferscope.figures.labelled import Axis, Mark, Plane, Surroundings
 from bufferscope.figures.labels import Place
 from bufferscope.figures.matrix import interval, mean_metric
 from bufferscope.figures.source import NoDataError, ResultRecords, points, probe_path, sweep_title, swept_alone
-from bufferscope.metrics.statistics import Estimate
+from bufferscope.stats.estimate import Estimate
 
 VALUES = ("rtt_ms", "mbit", "rtt_ms_low", "rtt_ms_high", "mbit_low", "mbit_high")
 INTERVALS = {

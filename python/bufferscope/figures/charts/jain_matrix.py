@@ -6,8 +6,8 @@ from bufferscope.figures import style
 from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.matrix import Look, matrix, mean_metric
 from bufferscope.figures.source import Point, ResultRecords
-from bufferscope.metrics.network import bulk_flows
-from bufferscope.metrics.statistics import Estimate
+from bufferscope.model.network import bulk_flows
+from bufferscope.stats.estimate import Estimate
 
 LOOK = Look(
     title="Fairness (Jain's index)",

@@ -6,8 +6,8 @@ import polars as pl
 from bufferscope.figures import axes, ends, multiples, parts, pointer, repetitions
 from bufferscope.figures.chart import Figure
 from bufferscope.figures.source import NoDataError, ResultRecords, bottleneck, has_none, over_time, points
-from bufferscope.metrics.network import ports
 from bufferscope.metrics.records import RunRecords
+from bufferscope.model.network import ports
 
 
 def queue_length(result: ResultRecords, port: str | None = None) -> Figure:

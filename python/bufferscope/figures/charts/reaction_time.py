@@ -20,9 +20,9 @@ from bufferscope.figures.parts import Layer, sentence
 from bufferscope.figures.source import NoDataError, Point, ResultRecords, key_title, points, variation
 from bufferscope.figures.stacked import stacked
 from bufferscope.metrics import NotMeasuredError, metric
-from bufferscope.metrics.network import Port, path, traffic_ends, traffic_named
 from bufferscope.metrics.records import RunRecords
-from bufferscope.metrics.statistics import CONFIDENCE
+from bufferscope.model.network import Port, path, traffic_ends, traffic_named
+from bufferscope.stats.estimate import CONFIDENCE
 
 HEIGHT = 200
 MTU_BYTES = 1500

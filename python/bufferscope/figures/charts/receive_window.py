@@ -7,8 +7,8 @@ from bufferscope.figures import axes, connections, multiples, parts, pointer
 from bufferscope.figures.chart import Figure
 from bufferscope.figures.decimate import decimate
 from bufferscope.figures.source import NoDataError, ResultRecords, points
-from bufferscope.metrics.network import traffic_named, traffic_of_flow
 from bufferscope.metrics.records import RunRecords
+from bufferscope.model.network import traffic_named, traffic_of_flow
 
 MEGA = 1e6
 COLUMNS = 200

@@ -10,9 +10,9 @@ import polars as pl
 from bufferscope.figures import axes, connections, multiples, parts, pointer, repetitions
 from bufferscope.figures.chart import Figure
 from bufferscope.figures.source import NoDataError, ResultRecords, has_none, over_time, points
-from bufferscope.metrics.network import OVER_TCP, traffic_named, traffic_of_flow
 from bufferscope.metrics.paths import used_halves
 from bufferscope.metrics.records import RunRecords
+from bufferscope.model.network import OVER_TCP, traffic_named, traffic_of_flow
 
 MS = 1e6
 WAYS = {"receiver": "to the receiver and back", "sender": "to the sender and back"}

@@ -11,7 +11,7 @@ from bufferscope.figures import axes, parts, repetitions
 from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.source import NoDataError, ResultRecords, points, pooled, probe_path
 from bufferscope.metrics.rtt import rtts_ms
-from bufferscope.metrics.statistics import Samples, percentile
+from bufferscope.stats.estimate import Samples, percentile
 
 QUANTILES = {"p5": 5, "p25": 25, "p50": 50, "p75": 75, "p95": 95}
 NONE = "none"

@@ -8,7 +8,7 @@ from bufferscope.figures import axes, multiples, parts, pointer, repetitions
 from bufferscope.figures.chart import Figure
 from bufferscope.figures.source import NoDataError, ResultRecords, points, pooled, probe_path
 from bufferscope.metrics.rtt import rtts_ms
-from bufferscope.metrics.statistics import Samples
+from bufferscope.stats.estimate import Samples
 
 STEPS = 400
 NBSP = "\N{NO-BREAK SPACE}"

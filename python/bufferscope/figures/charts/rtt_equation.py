@@ -20,9 +20,9 @@ from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.source import NoDataError, Point, ResultRecords, points, probe_path
 from bufferscope.metrics import all_of
 from bufferscope.metrics.capacity import capacities
-from bufferscope.metrics.network import NANOSECONDS
 from bufferscope.metrics.records import was_changed
-from bufferscope.metrics.statistics import estimate
+from bufferscope.model.network import NANOSECONDS
+from bufferscope.stats.estimate import estimate
 
 MTU_BYTES = 1500
 PREDICTED = "predicted"

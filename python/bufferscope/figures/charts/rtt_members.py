@@ -11,7 +11,7 @@ from bufferscope.figures.chart import Figure
 from bufferscope.figures.source import NoDataError, ResultRecords, points, probe_path
 from bufferscope.metrics import of_each
 from bufferscope.metrics.records import RunRecords
-from bufferscope.metrics.statistics import Samples
+from bufferscope.stats.estimate import Samples
 
 METRIC = "rtt.p95_ms"
 STEPS = 400

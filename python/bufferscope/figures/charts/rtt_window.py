@@ -11,8 +11,8 @@ import polars as pl
 from bufferscope.figures import axes, connections, multiples, parts, pointer, repetitions
 from bufferscope.figures.chart import Figure
 from bufferscope.figures.source import NoDataError, ResultRecords, points, pooled
-from bufferscope.metrics.network import OVER_TCP, traffic_named, traffic_of_flow
 from bufferscope.metrics.records import RunRecords
+from bufferscope.model.network import OVER_TCP, traffic_named, traffic_of_flow
 
 MS = 1e6
 CELLS = 120

@@ -8,8 +8,8 @@ from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.matrix import Look, matrix
 from bufferscope.figures.source import NoDataError, Point, ResultRecords
 from bufferscope.metrics import NotMeasuredError, metric
-from bufferscope.metrics.network import bulk_flows, traffic_named
-from bufferscope.metrics.statistics import Estimate, estimate
+from bufferscope.model.network import bulk_flows, traffic_named
+from bufferscope.stats.estimate import Estimate, estimate
 
 LOOK = Look(
     title="Share of the goodput (%)",

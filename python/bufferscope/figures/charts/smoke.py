@@ -16,8 +16,8 @@ from bufferscope.figures.chart import PanelFigure
 from bufferscope.figures.parts import Layer, sentence
 from bufferscope.figures.source import NoDataError, Point, ResultRecords, duration_s, points, probe_path
 from bufferscope.figures.stacked import stacked
-from bufferscope.metrics.network import NANOSECONDS
 from bufferscope.metrics.rtt import echoes
+from bufferscope.model.network import NANOSECONDS
 
 PINGS = 20
 """Pings of an interval, as in Smokeping."""

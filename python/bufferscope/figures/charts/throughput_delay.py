@@ -18,7 +18,7 @@ from bufferscope.figures.source import NoDataError, ResultRecords, bottleneck, k
 from bufferscope.figures.stacked import stacked
 from bufferscope.metrics.capacity import capacities
 from bufferscope.metrics.goodput import MBIT
-from bufferscope.metrics.network import OVER_TCP, traffic_named
+from bufferscope.model.network import OVER_TCP, traffic_named
 
 HEIGHT = 210
 IN_FLIGHT, THROUGHPUT, DELAY = "in flight (packets)", "goodput (Mbit/s)", "median RTT (ms)"

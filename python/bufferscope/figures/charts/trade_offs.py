@@ -20,8 +20,8 @@ from bufferscope.figures.matrix import interval, mean_metric
 from bufferscope.figures.panels import Layout, arranged
 from bufferscope.figures.source import NoDataError, Point, ResultRecords, key_title, points, probe_path, variation
 from bufferscope.metrics import metric
-from bufferscope.metrics.network import OVER_TCP, traffic_named
-from bufferscope.metrics.statistics import Estimate, estimate
+from bufferscope.model.network import OVER_TCP, traffic_named
+from bufferscope.stats.estimate import Estimate, estimate
 
 RTT, GOODPUT, TCP_GOODPUT = "median round-trip time (ms)", "goodput (Mbit/s)", "TCP goodput (Mbit/s)"
 RADIUS = math.sqrt(5.991)

@@ -1,0 +1,1 @@
+"""What the records say: findings, and the explanation of a delay."""

@@ -1,0 +1,23 @@
+"""Names of a package that are loaded when they are first used, so that importing the package is fast."""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from sys import modules
+
+
+def names(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
+    """The `__getattr__` of a package (PEP 562).
+
+    `homes` maps each public name to its module, relative to the package or from `bufferscope` on; a name that maps to
+    itself is a module.
+    """
+
+    def load(name: str) -> object:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        home = import_module(homes[name] if homes[name].startswith("bufferscope.") else f"{package}.{homes[name]}")
+        value: object = home if homes[name] == name else getattr(home, name)
+        setattr(modules[package], name, value)
+        return value
+
+    return load

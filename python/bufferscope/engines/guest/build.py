@@ -1,0 +1,59 @@
+"""Prepare guests, and list them."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from bufferscope.engines.guest import cache, fetch, hardware, image, kernels, state
+from bufferscope.engines.guest.image import Image
+from bufferscope.engines.guest.kernels import Kernel
+
+
+@dataclass(frozen=True)
+class Known:
+    """A kernel that can be used now, or after it is fetched."""
+
+    release: str
+    series: str
+    state: Literal["ready", "at hand", "to be fetched"]
+    """`ready`: its image is built; `at hand`: `guest build` needs no network."""
+    origin: str
+
+
+def kernel(wanted: str | None, note: Callable[[str], None]) -> Kernel:
+    """The kernel of the series or release `wanted`; fetched if it is not on this machine."""
+    name = wanted or kernels.DEFAULT
+    found = kernels.matching(name, kernels.at_hand())
+    if found is None:
+        with cache.lock("fetch"):
+            found = kernels.matching(name, kernels.at_hand())  # another process may have fetched it meanwhile
+            if found is None:
+                note(f"fetching Linux {name}")
+                found = fetch.fetch(name)
+    return found
+
+
+def packages(given: Iterable[Path]) -> Kernel:
+    """The kernel in the given packages, which are kept for later runs."""
+    return kernels.adopt(given)
+
+
+def build(chosen: Kernel, agent: Path, note: Callable[[str], None]) -> Image:
+    """Build the image of a kernel and save its state, so that runs can start at once."""
+    qemu = hardware.find_qemu()
+    built = image.build(chosen, agent, note)
+    state.saved_state(qemu, built, note)
+    return built
+
+
+def known() -> list[Known]:
+    """The kernels on this machine, then the newest of each series that apt offers."""
+    ready = {each.release for each in image.for_runs()}
+    found = {
+        each.release: Known(each.release, each.series, "ready" if each.release in ready else "at hand", each.origin)
+        for each in reversed(kernels.at_hand())
+    }
+    for release in fetch.offered():
+        found.setdefault(release, Known(release, kernels.series_of(release), "to be fetched", "apt"))
+    return sorted(found.values(), key=lambda each: kernels.version_key(each.release))

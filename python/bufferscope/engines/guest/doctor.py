@@ -1,0 +1,112 @@
+"""Checks for the guest engine: an emulator, tools to put into the guest, a kernel, and disk space for the cache."""
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from bufferscope.base.programs import packages
+from bufferscope.engines.doctor.findings import NOTHING, Check, Remedy
+from bufferscope.engines.doctor.programs import agent_check, tool_checks
+from bufferscope.engines.doctor.system import System
+from bufferscope.engines.guest import GuestError, cache, fetch, hardware, image, kernels, programs
+from bufferscope.engines.guest.kernels import Kernel
+
+OLDEST_QEMU = (7, 2)
+"""The oldest version with which this engine was tested."""
+ROOM_BYTES = 400 << 20
+"""Disk space for a kernel package, its image and a saved state together."""
+_BUILD = "bufferscope guest build"
+_FIRST_MEMBERS_BYTES = 160
+"""The part of a .deb that holds its version and the name of the archive that follows."""
+
+
+def checks(system: System) -> Iterator[Check]:
+    """The emulator, the agent, the tools, the kernel and the cache."""
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        here = f"{platform.system()} on {platform.machine()}"
+        yield Check("Linux on x86-64", "missing", f"this is {here}, and the guest borrows ip and tc: use --engine sim")
+        return
+    yield _qemu()
+    yield agent_check()
+    yield from tool_checks(programs.BORROWED)
+    yield from _kernel(system)
+    yield _cache()
+
+
+def _qemu() -> Check:
+    install = Remedy(packages=packages([hardware.PROGRAM]))
+    try:
+        qemu = hardware.find_qemu()
+    except GuestError as error:
+        return Check("QEMU", "missing", str(error), install)
+    if "tcg" not in _accelerators(qemu.path):
+        return Check("QEMU", "missing", f"{qemu.path} has no TCG, which virtual time needs", install)
+    if qemu.number < OLDEST_QEMU:
+        oldest = ".".join(map(str, OLDEST_QEMU))
+        return Check("QEMU", "limited", f"{qemu.version}: versions before {oldest} are untested", install)
+    return Check("QEMU", "ready", f"{qemu.version}, {qemu.path}")
+
+
+def _accelerators(qemu: Path) -> list[str]:
+    done = subprocess.run([qemu, "-accel", "help"], capture_output=True, text=True, check=False)
+    return done.stdout.split()
+
+
+def _kernel(system: System) -> Iterator[Check]:
+    try:
+        chosen = kernels.choose(None)
+    except GuestError as error:
+        yield _no_kernel(str(error))
+        return
+    built = [each for each in image.for_runs() if each.release == chosen.release]
+    if not built:
+        yield Check("kernel", "ready", f"Linux {chosen.release} ({chosen.origin}); the first run starts it once")
+        yield from _decompression(chosen)
+        return
+    lacks = f"; without {', '.join(built[-1].missing)}" if built[-1].missing else ""
+    yield Check("kernel", "ready", f"Linux {chosen.release} ({chosen.origin}){lacks}")
+
+
+def _no_kernel(error: str) -> Check:
+    if fetch.can_fetch():
+        return Check("kernel", "missing", "none at hand; apt can fetch one without root", Remedy(commands=(_BUILD,)))
+    return Check("kernel", "missing", error)
+
+
+def _decompression(kernel: Kernel) -> Iterator[Check]:
+    """Check for the program zstd if the kernel needs it: Ubuntu compresses modules with zstd, which Python lacks."""
+    if _is_packed_with_zstd(kernel) and shutil.which("zstd") is None:
+        yield Check(
+            "zstd",
+            "missing",
+            f"not found in PATH; needed to unpack {kernel.origin}",
+            Remedy(packages=packages(["zstd"])),
+        )
+
+
+def _is_packed_with_zstd(kernel: Kernel) -> bool:
+    """Whether the kernel's packages (judging by their first archive) or installed modules are compressed with zstd."""
+    if kernel.packages:
+        return any(b"control.tar.zst" in _beginning(package) for package in kernel.packages)
+    return any((kernel.root / "lib/modules" / kernel.release).rglob("*.ko.zst"))
+
+
+def _beginning(package: Path) -> bytes:
+    with package.open("rb") as file:
+        return file.read(_FIRST_MEMBERS_BYTES)
+
+
+def _cache() -> Check:
+    root = cache.root()
+    there = next(path for path in (root, *root.parents) if path.exists())
+    if not os.access(there, os.W_OK | os.X_OK):
+        return Check("cache", "missing", f"{there} is not writable: set XDG_CACHE_HOME to a directory that is")
+    free = shutil.disk_usage(there).free
+    if free < ROOM_BYTES and not any((root / "states").glob("[!.]*")):
+        mib = f"{free >> 20} of {ROOM_BYTES >> 20} MiB"
+        return Check("cache", "missing", f"{there} has room for {mib}: set XDG_CACHE_HOME to a directory with more")
+    return Check("cache", "ready", str(root), NOTHING)

@@ -1,0 +1,166 @@
+"""Fetch kernel packages with apt, without root: `apt-get download`, if necessary from another Debian release."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from bufferscope.engines.guest import cache
+from bufferscope.engines.guest.errors import GuestError
+from bufferscope.engines.guest.kernels import Kernel, from_packages, series_of, version_key
+
+SUITES = {"6.1": "bookworm", "6.12": "trixie"}
+"""For each kernel series, the Debian release that has it."""
+
+_FLAVOURS = ("cloud-amd64", "amd64", "virtual", "generic")
+"""Kernel flavours that suit a virtual machine, best first."""
+_PACKAGE = re.compile(rf"linux-image-(\d+\.\d+[\w.+~]*(?:-\d+)?)-({'|'.join(_FLAVOURS)})", re.ASCII)
+_KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+_TIMEOUT_S = 300
+
+
+@dataclass(frozen=True)
+class _Apt:
+    """Programs of apt, run with these options; without options they use the system's own package lists."""
+
+    options: tuple[str, ...] = ()
+
+    def run(self, program: str, *arguments: str, cwd: Path | None = None) -> str:
+        command = [program, *self.options, *arguments]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", cwd=cwd, timeout=_TIMEOUT_S, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            raise GuestError(f"{' '.join(command)}: not done within {_TIMEOUT_S} s") from error
+        if done.returncode != 0:
+            raise GuestError(f"{' '.join(command)}: {_last_line(done.stderr)}")
+        return done.stdout
+
+    def best(self, wanted: str) -> str | None:
+        """The package of the newest kernel that `wanted` (a series or a release) names."""
+        found = [
+            match
+            for match in map(_PACKAGE.fullmatch, self.run("apt-cache", "pkgnames", "linux-image-").split())
+            if match
+        ]
+        found = [match for match in found if wanted in (series_of(match[1]), f"{match[1]}-{match[2]}")]
+        newest = max(found, key=lambda match: (-_FLAVOURS.index(match[2]), version_key(match[1])), default=None)
+        return newest[0] if newest else None
+
+
+def fetch(wanted: str) -> Kernel:
+    """Download a kernel into the cache: the newest one of a series (`6.12`), or the named release."""
+    if shutil.which("apt-get") is None:
+        raise GuestError(
+            f"no kernel {wanted} at hand, and this machine has no apt-get to fetch one with: "
+            "download a linux-image-*-cloud-amd64 package from Debian and give it with --deb FILE"
+        )
+    apt = _Apt()
+    if package := apt.best(wanted):
+        return _download(apt, package)
+    if (suite := SUITES.get(_series(wanted))) is None:
+        raise GuestError(
+            f"apt knows no kernel {wanted}: choose {' or '.join(SUITES)}, or give a package with --deb FILE"
+        )
+    with tempfile.TemporaryDirectory(prefix="bufferscope-apt-") as state:
+        apt = _other_release(suite, Path(state))
+        package = apt.best(wanted)
+        if package is None:
+            raise GuestError(f"Debian {suite} has no kernel {wanted}: give a package with --deb FILE")
+        return _download(apt, package)
+
+
+def can_fetch() -> bool:
+    """Whether apt knows a source of kernels; this does not check that the source can be reached."""
+    if shutil.which("apt-get") is None or shutil.which("apt-cache") is None:
+        return False
+    try:
+        return bool(offered() or _debian_mirrors())
+    except GuestError:
+        return False
+
+
+def offered() -> list[str]:
+    """Releases of the newest kernel of each series in the system's package lists; empty without apt."""
+    if shutil.which("apt-cache") is None:
+        return []
+    names = _Apt().run("apt-cache", "pkgnames", "linux-image-").split()
+    releases = [name.removeprefix("linux-image-") for name in names if _PACKAGE.fullmatch(name)]
+    newest: dict[str, str] = {}
+    for release in sorted((r for r in releases if r.endswith(_FLAVOURS[0])), key=version_key):
+        newest[series_of(release)] = release
+    return list(newest.values())
+
+
+def _download(apt: _Apt, package: str) -> Kernel:
+    target = cache.directory("packages")
+    modules = package.replace("linux-image-", "linux-modules-")
+    # Ubuntu packages modules separately from the kernel, and the rarer ones in yet another package.
+    wanted = [package, *_existing(apt, [modules, modules.replace("modules-", "modules-extra-")])]
+    with tempfile.TemporaryDirectory(prefix=".partial-", dir=target) as partial:
+        apt.run("apt-get", "download", "-q", *_as_this_user(), *wanted, cwd=Path(partial))
+        fetched = [path.rename(target / path.name) for path in sorted(Path(partial).glob("*.deb"))]
+    return from_packages(fetched)
+
+
+def _existing(apt: _Apt, packages: list[str]) -> list[str]:
+    known = set(apt.run("apt-cache", "pkgnames", "linux-modules-").split())
+    return [package for package in packages if package in known]
+
+
+def _other_release(suite: str, state: Path) -> _Apt:
+    """Programs of apt with separate state; their only source is another suite on this system's Debian mirror."""
+    for directory in ("lists/partial", "cache/archives/partial"):
+        (state / directory).mkdir(parents=True)
+    (state / "status").touch()
+    sources = state / "sources.list"
+    signed = f"[signed-by={_KEYRING}] " if _KEYRING.exists() else ""
+    sources.write_text("".join(f"deb {signed}{mirror} {suite} main\n" for mirror in _debian_mirrors()))
+    options = {
+        "Dir::Etc::sourcelist": sources,
+        "Dir::Etc::sourceparts": "-",
+        "Dir::State": state,
+        "Dir::State::lists": state / "lists",
+        "Dir::State::status": state / "status",
+        "Dir::Cache": state / "cache",
+        "Acquire::Languages": "none",
+    }
+    apt = _Apt(tuple(f"-o{key}={value}" for key, value in options.items()))
+    apt.run("apt-get", "update", "-q", *_as_this_user())
+    return apt
+
+
+def _debian_mirrors() -> list[str]:
+    command = ("indextargets", "--format", "$(ORIGIN) $(COMPONENT) $(REPO_URI)", "Created-By: Packages")
+    targets = dict.fromkeys(_Apt().run("apt-get", *command).splitlines())
+    prefix = "Debian main "
+    mirrors = [target.removeprefix(prefix) for target in targets if target.startswith(prefix)]
+    mirrors = [mirror for mirror in mirrors if "security" not in mirror]
+    if not mirrors:
+        raise GuestError(
+            "apt's package lists name no Debian mirror: run `apt-get update` on a Debian machine, "
+            "or download a linux-image-*-cloud-amd64 package and give it with --deb FILE"
+        )
+    return mirrors
+
+
+def _as_this_user() -> list[str]:
+    # apt's own user may not write to root's temporary directory.
+    return ["-oAPT::Sandbox::User=root"] if os.geteuid() == 0 else []
+
+
+def _series(wanted: str) -> str:
+    return series_of(wanted) if re.match(r"\d+\.\d+", wanted) else wanted
+
+
+def _last_line(text: str) -> str:
+    lines = (
+        [line for line in text.splitlines() if line.startswith("E:")]
+        or text.splitlines()
+        or ["it failed without a message"]
+    )
+    return lines[-1]

@@ -1,0 +1,30 @@
+"""Run a program on an emulated host on this machine's kernel."""
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from bufferscope.base.errors import EngineError
+from bufferscope.engines import agent
+
+
+def become(request: bytes, command: Sequence[str]) -> NoReturn:
+    """Replace this process with the agent, which runs `command` (or the user's shell) as the request says.
+
+    So no process of ours stands between the terminal and the program, and the waiting parent gets its exit status.
+    """
+    program = agent.program()
+    # The agent inherits the file by its number; a file without a name can't be left behind.
+    descriptor = os.memfd_create("bufferscope-request", 0)
+    os.write(descriptor, request)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    # Python ignores this signal, but programs don't expect that.
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execv(program, [str(program), "--shell", str(descriptor), *command])
+    except OSError as error:
+        raise EngineError(f"{program}: {error.strerror}") from error

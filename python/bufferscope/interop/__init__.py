@@ -1,0 +1,1 @@
+"""Other tools and their formats: imports, exports, and captures of packets."""

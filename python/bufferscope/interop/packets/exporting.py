@@ -1,0 +1,145 @@
+"""The packets of stored runs as pcapng files.
+
+A simulation is deterministic, so its packets need not be stored: the run is simulated again, and its packets are
+written on the way. What comes out is compared with the totals of the stored run, so that a file never shows another
+run's packets. A kernel's packets are those of the capture in the run's directory (`bufferscope run --capture`).
+"""
+
+import json
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bufferscope import _core
+from bufferscope.base.errors import EngineError, InputError, check_number, printable
+from bufferscope.engines import CAPTURING
+from bufferscope.engines.capture_points import Place, choose, in_simulator, on_kernel
+from bufferscope.store import CAPTURE, PARTIAL
+from bufferscope.store.run import Run
+
+FORMAT = "pcapng"
+SNAPLEN, MOST_SNAPLEN = 128, 262_144
+"""Bytes stored of each packet: all headers; and the most that readers accept."""
+
+Progress = Callable[[int, int], bool]
+"""Called with how much is done and how much there is to do; False stops."""
+
+
+def export_packets(
+    runs: Sequence[Run],
+    directory: Path,
+    *,
+    ports: Sequence[str] = (),
+    layers: Sequence[str] = (),
+    snaplen: int = SNAPLEN,
+    force: bool = False,
+    progress: Progress = lambda _now_ns, _duration_ns: True,
+) -> list[Path]:
+    """Write one pcapng file per run into a directory; returns their paths.
+
+    Without `ports` and `layers`, a file shows what `tcpdump` on the first sender would see. Without `layers`, ports
+    that are named show their wire, and without `ports`, layers that are named are those of all ports. Raises
+    `InputError` for names that do not exist, for runs whose packets can't be had, and if a file already exists, unless
+    `force` is set; `EngineError` if the run can't be simulated.
+    """
+    check_number("snaplen", snaplen, 1, MOST_SNAPLEN)
+    chosen = [(run, _how(run), choose(run.scenario, _places(run), ports, layers)) for run in runs]
+    files = [directory / f"{run.id}.{FORMAT}" for run in runs]
+    for file in files:
+        if files.count(file) > 1:
+            raise InputError(
+                f"{file}: two of the runs have this name; export them one at a time, each with its own --out"
+            )
+        if file.exists() and not force:
+            raise InputError(f"{file}: already exists; --force replaces it, --out writes elsewhere")
+    for (run, write, shown), file in zip(chosen, files, strict=True):
+        with _complete(file) as place:
+            write(run, shown, place, snaplen, progress)
+    return files
+
+
+Write = Callable[[Run, list[Place], Path, int, Progress], None]
+"""Writes these places of a run into a file, at most so many bytes of each packet."""
+
+
+def _how(run: Run) -> Write:
+    """How to get at the packets of a run. Raises `InputError` if they can't be had."""
+    if run.engine != "sim":
+        if capture_of(run).exists():
+            return _select
+        if run.engine in CAPTURING:
+            remedy = f"run it again with `bufferscope run {run.experiment} --engine {run.engine} --capture`"
+        else:
+            remedy = "only those of the simulator and of kernels can be exported"
+        raise InputError(f"{run.id}: made by the engine {run.engine}, without a capture of its packets; {remedy}")
+    if run.meta["summary"].get("changes"):
+        raise InputError(
+            f"{run.id}: was changed while it ran, and can't be repeated from its file; run the experiment with the "
+            "changed values, and export that"
+        )
+    return _simulate
+
+
+def _places(run: Run) -> list[Place]:
+    return in_simulator(run.scenario) if run.engine == "sim" else on_kernel(run.scenario)
+
+
+def capture_of(run: Run) -> Path:
+    """Where the capture of a run on a kernel is, if there is one."""
+    return run.path / CAPTURE
+
+
+def _select(run: Run, shown: list[Place], file: Path, snaplen: int, progress: Progress) -> None:
+    """Copy these places from the run's capture."""
+    source = capture_of(run)
+    kernel = run.meta["summary"].get("kernel", "unknown")
+    comment = f"{run.experiment}, {run.id}: captured on Linux {kernel}; times are those of the run's records"
+    places = [(place.name, place.description) for place in shown]
+    size = source.stat().st_size
+    end_ns = run.scenario["duration_ns"]
+    try:
+        _core.select_packets(source, file, places, snaplen, comment, end_ns, lambda done: progress(done, size))
+    except _core.CaptureError as error:
+        raise InputError(f"{source}: damaged: {printable(str(error))}; run the experiment again") from None
+
+
+def _simulate(run: Run, shown: list[Place], file: Path, snaplen: int, progress: Progress) -> None:
+    """Simulate the run again, and write what is seen at these places."""
+    comment = f"{run.experiment}, {run.id}: packets of a simulation; times are those of its records"
+    places = [(place.port, place.layer, place.name, place.description) for place in shown]
+    try:
+        summary, _ = _core.capture(json.dumps(run.scenario), run.seed, file, places, snaplen, comment, progress)
+    except _core.SimulationError as error:
+        raise EngineError(f"{run.id}: {error}") from None
+    except ValueError as error:
+        raise InputError(f"{run.id}: {printable(str(error))}") from None
+    difference = _difference(json.loads(summary), dict(run.meta["summary"]))
+    if difference:
+        raise InputError(
+            f"{run.id}: simulated again, the run came out differently ({difference}), so these would not be its "
+            f"packets; another build of bufferscope ({run.meta['bufferscope']}) made it: run the experiment again"
+        )
+
+
+def _difference(again: dict[str, Any], stored: dict[str, Any]) -> str:
+    """What differs between the totals of two runs; empty if nothing does."""
+    for key in ("events", "hops", "ended_ns"):
+        if again[key] != stored.get(key):
+            return f"{key}: {again[key]}, was {stored.get(key)}"
+    return next((f"packets by {key[:-1]}" for key in ("ports", "flows") if again[key] != stored.get(key)), "")
+
+
+@contextmanager
+def _complete(file: Path) -> Iterator[Path]:
+    """A temporary path that becomes the file if the block succeeds, and is removed if not."""
+    place = file.with_name(f"{PARTIAL}{file.stem}-{secrets.token_hex(4)}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        yield place
+        place.replace(file)
+    except OSError as error:
+        raise InputError(f"{file}: cannot write here: {error.strerror}") from None
+    finally:
+        place.unlink(missing_ok=True)

@@ -1,0 +1,91 @@
+"""The metrics that say most about a run, depending on its traffic; tables show them first."""
+
+from collections.abc import Iterator
+
+from bufferscope.model.network import CARRYING, bulk_flows, groups, probers, traffic_named
+from bufferscope.model.scenario import Scenario
+
+HEADINGS = {
+    "rtt.p50_ms": "RTT p50 (ms)",
+    "rtt.p95_ms": "p95",
+    "rtt.max_ms": "max",
+    "rtt.lost": "lost probes",
+    "goodput.total_mbit": "goodput (Mbit/s)",
+    "goodput.jain": "Jain's index",
+    "retransmits.total": "retransmits",
+}
+ENDINGS = {
+    "_mbit": " (Mbit/s)",
+    "_added_ms": " added (ms)",
+    "_inferred_kib": " buffer (KiB)",
+    ".mean_s": " mean (s)",
+    ".p95_s": " p95 (s)",
+    ".unfinished": " unfinished",
+    ".mos": " MOS",
+    ".delay_ms": " delay (ms)",
+    ".loss_percent": " loss (%)",
+    ".p50_ms": " RTT p50 (ms)",
+    ".p95_ms": " RTT p95 (ms)",
+    ".max_ms": " RTT max (ms)",
+    "_percent": " loss (%)",
+}
+
+
+def telling(scenario: Scenario) -> list[str]:
+    """The names of these metrics for a scenario, in the order in which tables show them; a run may lack some."""
+    return list(
+        dict.fromkeys([*_delay(scenario), *_goodput(scenario), *_times(scenario), *_calls(scenario), *_tests(scenario)])
+    )
+
+
+def heading(name: str) -> str:
+    """A metric's name at the head of a column.
+
+    >>> heading("transfer.web.p95_s"), heading("voip.call.mos"), heading("goodput.bulk_mbit")
+    ('web p95 (s)', 'call MOS', 'bulk (Mbit/s)')
+    """
+    if name in HEADINGS:
+        return HEADINGS[name]
+    _, _, rest = name.partition(".")
+    return next((rest.removesuffix(end) + words for end, words in ENDINGS.items() if rest.endswith(end)), name)
+
+
+def _delay(scenario: Scenario) -> Iterator[str]:
+    if probers(scenario):
+        yield from ("rtt.p50_ms", "rtt.p95_ms", "rtt.max_ms", "rtt.lost")
+        return
+    # Of captures only; other runs do not have them.
+    for entry in traffic_named(scenario, "tcp"):
+        yield from (f"round_trip.{entry['name']}.{what}" for what in ("p50_ms", "p95_ms", "max_ms"))
+
+
+def _goodput(scenario: Scenario) -> Iterator[str]:
+    entries = traffic_named(scenario, *CARRYING)
+    directions = {part: group for group, parts in groups(scenario, *CARRYING).items() if "." in group for part in parts}
+    if entries:
+        yield "goodput.total_mbit"
+    if len(entries) > 1:
+        yield from (f"goodput.{directions.get(entry['name'], entry['name'])}_mbit" for entry in entries)
+    if bulk_flows(scenario) > 1:
+        yield "goodput.jain"
+    if entries and not probers(scenario):
+        yield "retransmits.total"
+
+
+def _times(scenario: Scenario) -> Iterator[str]:
+    files = [entry for entry in traffic_named(scenario, "tcp") if entry.get("bytes") is not None]
+    for entry in [*traffic_named(scenario, "web", "dns"), *files]:
+        yield from (f"transfer.{entry['name']}.{what}" for what in ("mean_s", "p95_s", "unfinished"))
+
+
+def _calls(scenario: Scenario) -> Iterator[str]:
+    for entry in traffic_named(scenario, "voip"):
+        yield from (f"voip.{entry['name']}.{what}" for what in ("mos", "delay_ms", "loss_percent"))
+    for entry in traffic_named(scenario, "udp"):
+        yield f"loss.{entry['name']}_percent"
+
+
+def _tests(scenario: Scenario) -> Iterator[str]:
+    for entry in traffic_named(scenario, "netalyzr"):
+        for direction in ("up", "down"):
+            yield from (f"buffer.{entry['name']}.{direction}_{what}" for what in ("mbit", "added_ms", "inferred_kib"))

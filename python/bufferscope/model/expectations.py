@@ -1,0 +1,38 @@
+"""Expectations in the form of the native core and of `run.json`: what a document says, and where it is measured."""
+
+from typing import NotRequired, TypedDict
+
+
+class Measured(TypedDict):
+    """Where a metric is taken: the position of a point, and of the point that it is divided by, if it is."""
+
+    point: int
+    relative_to: int | None
+
+
+class Comparison(Measured):
+    """The measurement to compare with a band, and where a difference's cause has to show."""
+
+    shown_by: NotRequired[Measured | None]
+
+
+class Entry(TypedDict):
+    """An expectation as the native core and `run.json` write it."""
+
+    metric: str
+    says: str
+    figure: NotRequired[str | None]
+    band: list[float | None]
+    """Its ends; None for an infinite one."""
+    differs: str | None
+    where: dict[str, str]
+    relative_to: dict[str, str] | None
+    shown_by: NotRequired[dict[str, str] | None]
+    comparisons: list[Comparison]
+    not_applicable: str | None
+    group: NotRequired[str]
+    """The group of the population whose members it is about; missing if it is about all."""
+    share_in: NotRequired[list[float | None]]
+    """If given, the measurement is the share of the runs whose metric lies between these ends."""
+    number: NotRequired[int]
+    """Its place in the file, from 1; `run.json` has only the expectations about its point."""

@@ -1,0 +1,137 @@
+"""Two engines side by side on one self-contained page: every comparison, and the series of both in the same charts."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bufferscope.base.fmt import plural
+from bufferscope.figures.source import points
+from bufferscope.report import drawing, parameters, printing, rendering
+from bufferscope.report import runs as stored
+from bufferscope.report.anchors import anchors
+from bufferscope.report.contents import Entry, of_points
+from bufferscope.results.result import Result
+from bufferscope.studies.agreement.comparing import Agreement, PointAgreement, compare
+from bufferscope.studies.agreement.fmt import ComparisonView, counts, title, view
+
+if TYPE_CHECKING:
+    from bufferscope.store.run import Run
+
+PAGE = "index.html"
+FIGURES = ("rtt", "queue_length", "cwnd", "rtt_cdf")
+"""Over time, what a user, a queue and a sender see; and the delays of all repetitions together."""
+
+
+@dataclass(frozen=True)
+class PointView:
+    """One point on both engines."""
+
+    name: str
+    """Its anchor on the page."""
+    title: str
+    figures: tuple[drawing.FigureView, ...]
+    missing: tuple[drawing.Missing, ...]
+    aimed: tuple[ComparisonView, ...]
+    others: tuple[ComparisonView, ...]
+    unshared: tuple[tuple[str, str], ...]
+    """Engines, each with the metrics that only it has."""
+
+
+@dataclass(frozen=True)
+class AgreementView:
+    """The whole page."""
+
+    title: str
+    name: str
+    summary: str
+    counts: tuple[tuple[str, str, int], ...]
+    """For each verdict its CSS class, its words and how often it was given."""
+    engines: tuple[str, str]
+    repetitions: str
+    points: tuple[PointView, ...]
+    parameters: tuple[parameters.Table, ...]
+    runs: stored.RunList
+    warnings: tuple[stored.Warned, ...]
+    contents: tuple[Entry, ...]
+    commands: tuple[str, ...]
+    provenance: tuple[str, ...]
+    overrides: tuple[str, ...]
+
+
+def build(result: Result, path: str | PathLike[str], step: Callable[[int, int], None] | None = None) -> Path:
+    """Write `index.html` and `figures/` for a result of two engines to the directory `path`; returns the page's path.
+
+    `step` is called before each point with the number of points drawn and the total number.
+    """
+    agreement = compare(result)
+    page = Path(path) / PAGE
+    page.parent.mkdir(parents=True, exist_ok=True)
+    with printing.beside():
+        view = _page_view(agreement, result, page, step or (lambda _done, _total: None))
+        page.write_text(rendering.render(view, "agreement.html.jinja"), encoding="utf-8")
+    return page
+
+
+def _page_view(agreement: Agreement, result: Result, page: Path, step: Callable[[int, int], None]) -> AgreementView:
+    def drawn(done: int, point: PointAgreement, name: str) -> PointView:
+        step(done, len(agreement.points))
+        return _point_view(point, name, page)
+
+    judged, reference = agreement.engines
+    first = [runs[0] for runs in result.by_engine.values()]
+    labels = {run.id: point.label for point in points(result) for run in point.runs}
+    names = anchors(_words(point) for point in agreement.points)
+    views = tuple(drawn(done, *each) for done, each in enumerate(zip(agreement.points, names, strict=True)))
+    return AgreementView(
+        title=f"{judged} against {reference}: {result.document['title']}",
+        name=result.experiment,
+        summary=f"{plural(len(agreement.points), 'point')}, {plural(len(result.runs), 'run')}",
+        counts=counts(agreement),
+        engines=agreement.engines,
+        repetitions=_repetitions(result),
+        points=views,
+        parameters=tuple(parameters.tables(points(Result(result.by_engine[reference])))),
+        runs=stored.run_list(((labels[run.id], run) for run in result.runs), page),
+        warnings=stored.warnings(result.runs),
+        contents=of_points("Summary", views),
+        commands=(stored.command(result.runs, "agree", "--engines"),),
+        provenance=tuple(stored.provenance(run) for run in first),
+        overrides=tuple(result.overrides),
+    )
+
+
+def _point_view(point: PointAgreement, name: str, page: Path) -> PointView:
+    result = Result(point.runs)
+    drawn = [drawing.draw(result, figure, page, name) for figure in FIGURES]
+    return PointView(
+        name=name,
+        title=title(point),
+        figures=tuple(figure for figure in drawn if isinstance(figure, drawing.FigureView)),
+        missing=tuple(figure for figure in drawn if isinstance(figure, drawing.Missing)),
+        aimed=tuple(view(comparison) for comparison in point.aimed),
+        others=tuple(view(comparison) for comparison in point.comparisons if not comparison.aim),
+        unshared=tuple((engine, ", ".join(names)) for engine, names in point.unshared.items() if names),
+    )
+
+
+def _words(point: PointAgreement) -> str:
+    """The name of a point's section in links and files."""
+    run = point.runs[0]
+    words = [run.experiment, str(run.position + 1), *run.point.values()]
+    return "-".join(words if run.point else words[:1])
+
+
+def _repetitions(result: Result) -> str:
+    """How many repetitions the means and their spread come from, in words."""
+    fewest = min(_repetitions_of(runs) for runs in result.by_engine.values())
+    if fewest == 1:
+        return "One repetition says nothing about chance; run with --repeat 3 or more."
+    return f"Means of {fewest} repetitions."
+
+
+def _repetitions_of(runs: Sequence["Run"]) -> int:
+    """The fewest repetitions of any point."""
+    positions = [run.position for run in runs]
+    return min(positions.count(position) for position in positions)

@@ -1,0 +1,68 @@
+"""What documents say, beside what each engine measures."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from bufferscope.results.expectations import Evaluated, Expectation, Verdict
+
+_ENGINES: Mapping[str, str] = {"sim": "Simulator", "guest": "Real kernel", "host": "This machine's kernel"}
+
+
+def in_words(engine: str) -> str:
+    """An engine's name as a heading."""
+    return _ENGINES.get(engine, engine)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement of a document at one point."""
+
+    by_engine: Mapping[str, Evaluated]
+    """What each engine measured; the first engine is the one that was asked for first."""
+
+    @property
+    def first(self) -> Evaluated:
+        """The first engine's measurement, or that of the first one that has the point."""
+        return next((each for each in self.by_engine.values() if each.runs), next(iter(self.by_engine.values())))
+
+    @property
+    def expectation(self) -> Expectation:
+        """What the document says."""
+        return self.first.expectation
+
+    @property
+    def applies(self) -> bool:
+        """Whether any engine's measurement can be compared with the statement."""
+        return any(each.verdict is not Verdict.NOT_APPLICABLE for each in self.by_engine.values())
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """The verdict of each engine whose measurement can be compared with the statement."""
+        return {
+            name: each.verdict for name, each in self.by_engine.items() if each.verdict is not Verdict.NOT_APPLICABLE
+        }
+
+
+def statements(evaluated: Iterable[Evaluated]) -> list[Statement]:
+    """The expectations of one experiment, with the measurements of all engines together, in their order."""
+    found: dict[object, dict[str, Evaluated]] = {}
+    seen: Counter[object] = Counter()
+    for each in evaluated:
+        key = _key(each)
+        seen[each.engine, key] += 1  # a file may say the same twice
+        found.setdefault((key, seen[each.engine, key]), {})[each.engine] = each
+    return [Statement(by_engine) for by_engine in found.values()]
+
+
+def _key(evaluated: Evaluated) -> object:
+    """What two engines' measurements of the same statement at the same point have in common."""
+    expectation = evaluated.expectation
+    return (
+        expectation.subject,
+        expectation.says,
+        expectation.band,
+        tuple(expectation.where.items()),
+        tuple((expectation.relative_to or {}).items()),
+        evaluated.position,
+    )

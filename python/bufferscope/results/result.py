@@ -1,0 +1,331 @@
+"""The runs of one experiment as a result."""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bufferscope._core import TABLES
+from bufferscope.base.attach import attached
+from bufferscope.base.errors import InputError, StoreError
+from bufferscope.base.names import closest
+from bufferscope.results.expectations import Evaluated, evaluate, gathered
+from bufferscope.results.variation import Variation
+from bufferscope.store.run import Run
+
+if TYPE_CHECKING:
+    import altair as alt
+    import polars as pl
+
+    from bufferscope.model.experiment import Document
+
+    Chart = alt.LayerChart | alt.ConcatChart
+
+
+class Result:
+    """What `bufferscope.run` and `bufferscope.load` return: runs of one experiment, in the order of its points.
+
+    The tables (`probes`, `flows`, ...) contain those of all runs, one after the other. Their first columns distinguish
+    the runs: `run`, `engine`, `seed`, and one column for every setting that varies, such as
+    `link.bottleneck.queue.limit`.
+    """
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        """Combine runs of one experiment.
+
+        Parameters
+        ----------
+        runs
+            At least one run; all of the same experiment.
+
+        Raises
+        ------
+        StoreError
+            There are no runs, or they are of several experiments.
+        """
+        experiments = list(dict.fromkeys(run.experiment for run in runs))
+        if len(experiments) != 1:
+            found = " and ".join(experiments) or "no run"
+            raise StoreError(f"a result has the runs of one experiment: found {found}")
+        self.runs = tuple(runs)
+
+    @property
+    def experiment(self) -> str:
+        """The experiment's name, as in the catalogue."""
+        return self.runs[0].experiment
+
+    @cached_property
+    def document(self) -> "Document":
+        """The texts of the experiment's file: `title`, `description`, ...; its `sweep` has only these runs' values."""
+        meta = self.runs[0].meta
+        swept = dict.fromkeys(path for run in self.runs for path in run.point)
+        sweep = {path: list(dict.fromkeys(run.point[path] for run in self.runs if path in run.point)) for path in swept}
+        words = meta["document"]
+        return {
+            "title": words.get("title") or meta["title"],
+            "source": words.get("source"),
+            "document": words.get("document") or words.get("source"),
+            "description": words.get("description"),
+            "figures": words.get("figures") or [],
+            "notes": words.get("notes"),
+            "repeat": words.get("repeat", 1),
+            "sweep": sweep,
+        }
+
+    @property
+    def overrides(self) -> list[str]:
+        """The overrides (`--set PATH=VALUE`) that all runs have in common; `Run.settings` has the others."""
+        first, *others = (run.meta["overrides"] for run in self.runs)
+        return [override for override in first if all(override in other for other in others)]
+
+    @cached_property
+    def variation(self) -> Variation:
+        """What differs among the runs, and the labels made from that."""
+        return Variation(self.runs)
+
+    @property
+    def varying(self) -> tuple[str, ...]:
+        """What differs among the runs besides their seeds: paths of settings, and `engine`, `kernel` or `experiment`.
+
+        If the experiment's file was edited between runs, their scenarios can differ although their settings are the
+        same. Then this includes the paths of the differing keys of the scenarios.
+        """
+        return self.variation.keys
+
+    @cached_property
+    def variants(self) -> list["Result"]:
+        """The result split into variants: each has the runs of one version of the file with the same overrides."""
+        files: dict[str, list[Run]] = {}
+        for run in self.runs:
+            told = [run.meta["overrides"], run.meta["document"]]
+            files.setdefault(json.dumps(told, sort_keys=True), []).append(run)
+        return [Result(runs) for runs in files.values()]
+
+    @property
+    def by_engine(self) -> dict[str, list[Run]]:
+        """The runs of each engine, in their order."""
+        names = dict.fromkeys(run.engine for run in self.runs)
+        return {name: [run for run in self.runs if run.engine == name] for name in names}
+
+    @cached_property
+    def probes(self) -> "pl.DataFrame":
+        """Every run's `Run.probes`."""
+        return self.scan("probes").collect()
+
+    @cached_property
+    def flows(self) -> "pl.DataFrame":
+        """Every run's `Run.flows`."""
+        return self.scan("flows").collect()
+
+    @cached_property
+    def queues(self) -> "pl.DataFrame":
+        """Every run's `Run.queues`."""
+        return self.scan("queues").collect()
+
+    @cached_property
+    def drops(self) -> "pl.DataFrame":
+        """Every run's `Run.drops`."""
+        return self.scan("drops").collect()
+
+    @cached_property
+    def transfers(self) -> "pl.DataFrame":
+        """Every run's `Run.transfers`."""
+        return self.scan("transfers").collect()
+
+    @cached_property
+    def sojourns(self) -> "pl.DataFrame":
+        """Every run's `Run.sojourns`."""
+        return self.scan("sojourns").collect()
+
+    @cached_property
+    def capacity(self) -> "pl.DataFrame":
+        """Every run's `Run.capacity`."""
+        return self.scan("capacity").collect()
+
+    @cached_property
+    def estimates(self) -> "pl.DataFrame":
+        """Every run's `Run.estimates`."""
+        return self.scan("estimates").collect()
+
+    @cached_property
+    def round_trips(self) -> "pl.DataFrame":
+        """Every run's `Run.round_trips`."""
+        return self.scan("round_trips").collect()
+
+    @cached_property
+    def retransmissions(self) -> "pl.DataFrame":
+        """Every run's `Run.retransmissions`."""
+        return self.scan("retransmissions").collect()
+
+    @cached_property
+    def one_way(self) -> "pl.DataFrame":
+        """Every run's `Run.one_way`."""
+        return self.scan("one_way").collect()
+
+    @cached_property
+    def members(self) -> "pl.DataFrame":
+        """The members of a population: one row per run, with its `group` and one column for every key that was drawn.
+
+        Values are strings, as in experiment files; null where nothing was drawn. Without a population, it is empty.
+        """
+        import polars as pl
+
+        drawn = [(index, run.meta["member"]) for index, run in enumerate(self.runs) if "member" in run.meta]
+        keys = list(dict.fromkeys(key for _, member in drawn for key in member["values"]))
+        rows = [(index, member["group"], *map(member["values"].get, keys)) for index, member in drawn]
+        schema = {"run": pl.Int32} | dict.fromkeys(["group", *keys], pl.String)
+        return self._told_apart(pl.LazyFrame(rows, schema=schema, orient="row")).collect()
+
+    @cached_property
+    def metrics(self) -> "pl.DataFrame":
+        """One row per run and metric: `run, engine, seed`, what varies, `metric, value, censored` (value null)."""
+        from bufferscope.metrics.tables import numbered
+
+        return self._told_apart(numbered(self.runs).lazy()).collect()
+
+    @cached_property
+    def expectations(self) -> list[Evaluated]:
+        """The statements of the experiment's document, compared with the measurements of each engine separately.
+
+        If there are several variants, each is compared with the statements of its own file.
+        """
+        return [evaluated for variant in self.variants for evaluated in evaluate(gathered(variant.runs), variant.runs)]
+
+    @cached_property
+    def figures(self) -> "Mapping[str, Chart]":
+        """The charts by name, as in `result.figures["rtt"]`; a chart is drawn when it is looked up."""
+        found: Mapping[str, Chart] = attached("figures")(self)
+        return found
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a page with the figures, metrics and expectations of the result.
+
+        Parameters
+        ----------
+        path
+            The directory for `index.html` and `figures/`, which is made if needed.
+
+        Returns
+        -------
+        pathlib.Path
+            The page.
+
+        Raises
+        ------
+        InputError
+            The result has more points than a page can show.
+        """
+        page: Path = attached("report")([self], path)
+        return page
+
+    def metric(self, name: str) -> "pl.DataFrame":
+        """One metric of every run.
+
+        Parameters
+        ----------
+        name
+            A metric, as in `"goodput.total_mbit"`, or any whole percentile, as in `"rtt.p37_ms"`. The unit is its last
+            word.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row for each run: `run, engine, seed`, what varies, `value, censored`. `value` is null where lost probes
+            hide it; `censored` is then true.
+
+        Raises
+        ------
+        metrics.UnknownMetricError
+            No run has a metric of this name; the text has the nearest names.
+        """
+        from bufferscope.metrics.tables import column
+
+        return self._told_apart(column(self.runs, name).lazy()).collect()
+
+    def scan(self, name: str) -> "pl.LazyFrame":
+        """One table of all runs as a lazy frame. A query reads only the columns that it needs.
+
+        Parameters
+        ----------
+        name
+            A key of `bufferscope.TABLES`: `"probes"`, `"flows"`, ...
+
+        Returns
+        -------
+        polars.LazyFrame
+            The rows of every run, one after the other. Times are integer nanoseconds; the name of a column ends in its
+            unit.
+
+        Raises
+        ------
+        InputError
+            There is no table of this name.
+        StoreError
+            A table is damaged.
+        """
+        from bufferscope.metrics.batch import Batch
+
+        if name not in TABLES:
+            raise InputError(f"no table is called {name!r}{closest(name, TABLES)}")
+        return self._told_apart(Batch(self.runs).whole(name))
+
+    def table(self, name: str) -> "pl.DataFrame":
+        """One table of all runs.
+
+        Parameters
+        ----------
+        name
+            A key of `bufferscope.TABLES`, or `"metrics"`.
+
+        Returns
+        -------
+        polars.DataFrame
+            The same as the attribute of this name.
+
+        Raises
+        ------
+        InputError
+            There is no table of this name.
+        StoreError
+            A table is damaged.
+        """
+        if name not in (*TABLES, "metrics"):
+            raise InputError(f"no table is called {name!r}{closest(name, (*TABLES, 'metrics'))}")
+        frame: pl.DataFrame = getattr(self, name)
+        return frame
+
+    def to_pandas(self, name: str = "metrics") -> Any:
+        """One table of all runs as a pandas frame.
+
+        Parameters
+        ----------
+        name
+            A key of `bufferscope.TABLES`, or `"metrics"`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The rows of `table(name)`.
+
+        Raises
+        ------
+        InputError
+            There is no table of this name, or pandas is not installed.
+        """
+        from bufferscope.results.frames import to_pandas
+
+        return to_pandas(self.table(name))
+
+    def _repr_html_(self) -> str:
+        return str(attached("Result.html")(self))
+
+    def _told_apart(self, frame: "pl.LazyFrame") -> "pl.LazyFrame":
+        """A frame whose column `run` is the index of a run, with columns that distinguish the runs."""
+        from bufferscope.results.frames import told_apart
+
+        return told_apart(frame, self.runs, self.variation)
+
+    def __repr__(self) -> str:
+        return f"Result({self.experiment!r}, {len(self.runs)} run{'s' * (len(self.runs) != 1)})"

@@ -1,0 +1,19 @@
+"""The questions that a worker has to answer before it gets jobs."""
+
+from dataclasses import dataclass
+
+from bufferscope.running.job import Source, Task
+
+
+@dataclass(frozen=True)
+class Question:
+    """Asks whether the points of an experiment can run on an engine."""
+
+    source: Source
+    engine: str
+    kernel: str | None
+
+    @classmethod
+    def about(cls, task: Task) -> "Question":
+        """The question that tells whether a worker can carry out a task."""
+        return cls(Source.of(task.experiment), task.engine.name, task.engine.kernel)

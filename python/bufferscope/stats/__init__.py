@@ -1,0 +1,1 @@
+"""Statistics of repetitions: means with their confidence intervals, and comparisons of two samples."""
