@@ -9,10 +9,10 @@ from handmade import MS, MSS, PING, SECOND, TCP, HandmadeRun, Rows, probes, scen
 from reports import specs
 
 import bufferscope as bs
+from bufferscope.report.agreement import build
 from bufferscope.results.result import Result
 from bufferscope.stats.estimate import estimate
 from bufferscope.stats.spread import reach
-from bufferscope.report.agreement import build
 from bufferscope.studies import agreement
 from bufferscope.studies.agreement.comparing import Comparison
 from bufferscope.studies.agreement.derived import measured

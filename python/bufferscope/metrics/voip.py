@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from statistics import fmean
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from bufferscope.metrics import emodel
@@ -71,20 +72,29 @@ def delays_ms(stream: pl.DataFrame) -> Samples:
 
 def opinion(stream: pl.DataFrame) -> float:
     """The mean opinion score of a stream: the mean over its periods of 10 s."""
-    delays, period = delays_ms(stream), stream["sent_ns"].to_numpy() // PERIOD_NS
-    # Packets are not always in order of time; a period's own order does not matter.
-    delays, period = delays[order := np.argsort(period, kind="stable")], period[order]
-    ends = np.flatnonzero(np.diff(period)) + 1
-    return fmean(emodel.mos(best_rating(part)) for part in np.split(delays, ends))
+    return fmean(map(emodel.mos, best_ratings(delays_ms(stream), stream["sent_ns"].to_numpy() // PERIOD_NS)))
 
 
-def best_rating(delays: Samples) -> float:
-    """The highest rating that any fixed playout delay gives, for these delays in ms; 0 if no packet arrived."""
-    arrived = np.sort(delays[np.isfinite(delays)])
-    if not len(arrived):
-        return 0.0
-    in_time = np.arange(1, len(arrived) + 1)
-    return float(emodel.rating(arrived + PACKET_MS, 100 * (1 - in_time / len(delays))).max())
+def best_ratings(delays: Samples, periods: npt.NDArray[np.int64]) -> list[float]:
+    """The highest rating that any fixed playout delay gives in each period, in their order; 0 if no packet arrived.
+
+    Parameters
+    ----------
+    delays
+        The one-way delay of each packet in ms; +inf for a lost packet.
+    periods
+        The period of each packet.
+    """
+    order = np.lexsort((delays, periods))
+    delays, (_, first, sent) = delays[order], np.unique(periods[order], return_index=True, return_counts=True)
+    # The packets of a period that a playout delay lets in: those up to the one that it is set for.
+    in_time = np.arange(1, len(delays) + 1) - np.repeat(first, sent)
+    arrived = np.isfinite(delays)
+    ratings = np.full(len(delays), -np.inf)
+    losses = 100 * (1 - in_time[arrived] / np.repeat(sent, sent)[arrived])
+    ratings[arrived] = emodel.rating(delays[arrived] + PACKET_MS, losses)
+    best = np.maximum.reduceat(ratings, first)
+    return [float(rating) for rating in np.where(np.isfinite(best), best, 0.0)]
 
 
 def jitter_ms(stream: pl.DataFrame) -> float:

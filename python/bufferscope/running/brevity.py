@@ -54,7 +54,11 @@ BRIEF: Mapping[str, Part] = {
     "dark-smokeping": Part(
         1,
         (
-            ("link.ethernet.forward.queue=no shaping",),
+            (
+                "link.ethernet.forward.queue=no shaping",
+                "link.cable.forward.queue=300 KB",
+                "link.cable.forward.queue=200 packets",
+            ),
             ("link.ethernet.forward.queue=shaped", "link.cable.forward.queue=300 KB"),
         ),
     ),
