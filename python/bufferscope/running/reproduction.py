@@ -110,7 +110,7 @@ def stored(experiment: Experiment, engine: str, out: Path, seed: int, repeat: in
 
 
 def _may_have_runs(shelf: Path, engine: str) -> bool:
-    """Whether a directory has the engine in its name: to look for each run of a population by its name takes seconds."""
+    """Whether a directory has the engine in its name: to look for every run of a population takes seconds."""
     return shelf.is_dir() and any(f"-{engine}-" in each.name for each in shelf.iterdir())
 
 
