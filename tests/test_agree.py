@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import cast
 
 import pytest
 from guests import build_guest
@@ -12,7 +11,7 @@ from laboratory import SMALL, SWEEP, Answer, write
 from reports import specs
 
 import bufferscope as bs
-from bufferscope.engines import ENGINES, Engine
+from bufferscope.engines import REGISTRY, Engine
 from bufferscope.engines.guest import engine as guest
 from bufferscope.engines.outcome import Outcome
 from bufferscope.engines.sim import engine as sim
@@ -32,7 +31,7 @@ def twin(point: Point, seed: int, directory: Path, progress: Callable[[int, int]
 
 @pytest.fixture
 def second_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(cast(dict[str, Engine], ENGINES), "twin", Engine("twin", "with other seeds", twin))
+    monkeypatch.setitem(REGISTRY, "twin", Engine("twin", "with other seeds", twin))
 
 
 @pytest.mark.usefixtures("second_engine")
@@ -84,7 +83,7 @@ def test_an_engine_that_differs_is_told_and_strict_fails(
     def longer(point: Point, seed: int, directory: Path, progress: Callable[[int, int], bool]) -> Outcome:
         return sim.run(load(lab, ["link.line.delay=40ms"]).points[0], seed, directory, progress)
 
-    monkeypatch.setitem(cast(dict[str, Engine], ENGINES), "longer", Engine("longer", "a longer path", longer))
+    monkeypatch.setitem(REGISTRY, "longer", Engine("longer", "a longer path", longer))
     arguments = ["agree", "lab.toml", "--engines", "sim,longer", "--repeat", "2"]
     answer = cli(*arguments, "--strict", "--json")
     assert answer.status == 1

@@ -3,12 +3,11 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import cast
 
 import pytest
 
 import matrix
-from bufferscope.engines import ENGINES, Engine
+from bufferscope.engines import REGISTRY, Engine
 from bufferscope.engines.outcome import Outcome
 from bufferscope.engines.sim import engine as sim
 from bufferscope.model.experiment import Point, load
@@ -56,7 +55,7 @@ def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Other:
     (tmp_path / "small.toml").write_text(SMALL)
     engine = Other(tmp_path / "small.toml")
     known = Engine("other", "for tests", engine.run, identity=lambda: f"{engine.longer}, {engine.scatters}")
-    monkeypatch.setitem(cast(dict[str, Engine], ENGINES), "other", known)
+    monkeypatch.setitem(REGISTRY, "other", known)
     return engine
 
 

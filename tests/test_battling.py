@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import cast
 
 import pytest
 
 import battling
-from bufferscope.engines import ENGINES, Engine
+from bufferscope.engines import REGISTRY, Engine
 from bufferscope.engines.outcome import Outcome
 from bufferscope.engines.sim import engine as sim
 from bufferscope.model.experiment import Point, load
@@ -63,7 +62,7 @@ class Other:
 def other(monkeypatch: pytest.MonkeyPatch) -> Other:
     engine = Other()
     known = Engine("other", "for tests", engine.run, identity=lambda: f"{engine.slower}")
-    monkeypatch.setitem(cast(dict[str, Engine], ENGINES), "other", known)
+    monkeypatch.setitem(REGISTRY, "other", known)
     monkeypatch.setattr(battling, "NUMBERS", {"battling-udp-flood": ("rtt.p50_ms", "goodput.tcp_mbit")})
     return engine
 

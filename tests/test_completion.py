@@ -17,7 +17,7 @@ from laboratory import SMALL, SWEEP, write
 from bufferscope._core import QDISCS
 from bufferscope.cli import completion
 from bufferscope.cli.app import app
-from bufferscope.engines import ENGINES
+from bufferscope.engines import carrying
 from bufferscope.model.experiment import catalogue, load
 from bufferscope.model.keys import Keys
 from bufferscope.model.overrides import as_texts
@@ -41,7 +41,7 @@ def made(*words: str) -> typer.Context:
 
 
 def test_engines_by_name_and_more_after_a_comma(context: typer.Context) -> None:
-    assert completion.complete_engine(context, "") == list(ENGINES)
+    assert completion.complete_engine(context, "") == [each.name for each in carrying()]
     assert completion.complete_engine(context, "si") == ["sim"]
     assert completion.complete_engine(context, "sim,") == ["sim,guest", "sim,host"], "each engine once"
     assert completion.complete_engine(context, "sim,h") == ["sim,host"]

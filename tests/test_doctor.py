@@ -9,8 +9,10 @@ from types import MappingProxyType
 
 import pytest
 
-from bufferscope.engines import agent, doctor
-from bufferscope.engines.doctor import Check, Diagnosis, System
+from bufferscope.engines import agent
+from bufferscope.engines.doctor.examining import examine
+from bufferscope.engines.doctor.findings import Check, Diagnosis
+from bufferscope.engines.doctor.system import System
 from bufferscope.engines.guest import programs
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel engines are Linux'")
@@ -70,7 +72,7 @@ def fake_agent(
 
 
 def diagnosis(engine: str, system: System) -> Diagnosis:
-    return next(each for each in doctor.examine(system) if each.engine == engine)
+    return next(each for each in examine(system) if each.engine == engine)
 
 
 def check(diagnosis: Diagnosis, what: str) -> Check:

@@ -10,7 +10,7 @@ import bufferscope as bs
 from bufferscope.base.errors import InputError, StoreError
 from bufferscope.interop import external_runs as observed
 from bufferscope.interop.external_runs import Entry, Observation
-from bufferscope.store.metadata import is_observed
+from bufferscope.store.metadata import sources
 
 SECOND = 1_000_000_000
 STARTED = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -62,13 +62,13 @@ def test_what_was_observed_is_found_and_measured_like_any_run(tmp_path: Path) ->
     assert run.metrics["goodput.test.down_mbit"] == 8
     assert run.meta["started"] == "2026-01-31T12:00:00.000+00:00"
     assert run.meta["summary"]["observed"]["tool"] == "ping"
-    assert is_observed(run.meta)
+    assert sources(run.meta)
 
 
 def test_another_file_is_another_run_and_the_same_file_is_the_same_run(tmp_path: Path) -> None:
     other = [observed.source(Path("morning.txt"), b"other bytes")]
-    for sources in (other, other, _observation().sources):
-        observed.store(_observation(sources=sources), {"probes": _probes()}, tmp_path)
+    for files in (other, other, _observation().sources):
+        observed.store(_observation(sources=files), {"probes": _probes()}, tmp_path)
     assert len(bs.load(tmp_path / "my-home").runs) == 2
 
 

@@ -4,13 +4,12 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
 
 import pytest
 from laboratory import SMALL, SWEEP, Answer, write
 
 from bufferscope.base.errors import EngineError
-from bufferscope.engines import ENGINES, Engine
+from bufferscope.engines import REGISTRY, Engine
 from bufferscope.engines.outcome import Outcome
 from bufferscope.engines.sim import engine as sim
 from bufferscope.model.experiment import Point
@@ -53,7 +52,7 @@ class Kernel:
 def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
     made = Kernel()
     engine = Engine("guest", "a stand-in", made.run, refusals=made.refusals, identity=lambda: "same")
-    monkeypatch.setitem(cast(dict[str, Engine], ENGINES), "guest", engine)
+    monkeypatch.setitem(REGISTRY, "guest", engine)
     monkeypatch.setattr("bufferscope.running.reproduction.lacking", lambda _engine, _kinds: {})
     return made
 

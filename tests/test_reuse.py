@@ -3,13 +3,12 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import cast
 
 import pytest
 from laboratory import DAMAGE, SMALL, SWEEP, Answer, start, write
 
 import bufferscope as bs
-from bufferscope.engines import ENGINES, Engine
+from bufferscope.engines import REGISTRY, Engine
 from bufferscope.engines.outcome import Outcome
 from bufferscope.engines.sim import engine as sim
 from bufferscope.model.experiment import Point
@@ -33,7 +32,7 @@ class Counting:
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counting:
     counting = Counting()
     engine = Engine("sim", "counted", counting.run, identity=lambda: counting.identity)
-    monkeypatch.setitem(cast(dict[str, Engine], ENGINES), "sim", engine)
+    monkeypatch.setitem(REGISTRY, "sim", engine)
     return counting
 
 
@@ -113,9 +112,13 @@ def test_a_reused_run_tells_what_the_file_says_now(counted: Counting, tmp_path: 
 
 
 def test_engines_have_an_identity_unless_they_run_in_real_time(cli: Cli, tmp_path: Path) -> None:
-    assert {name: engine.real_time for name, engine in ENGINES.items()} == {"sim": False, "guest": False, "host": True}
-    assert ENGINES["host"].identity() is None
-    assert ENGINES["sim"].identity() is not None
+    assert {name: engine.real_time for name, engine in REGISTRY.items() if not engine.observes} == {
+        "sim": False,
+        "guest": False,
+        "host": True,
+    }
+    assert REGISTRY["host"].identity() is None
+    assert REGISTRY["sim"].identity() is not None
     write(tmp_path, SMALL)
     cli("run", "lab.toml", "--quiet")
     (run,) = bs.load(tmp_path / "results" / "lab").runs

@@ -344,7 +344,7 @@ def test_a_terminal_that_goes_away_takes_all_with_it(tmp_path: Path, marker: str
 
 
 def test_the_request_is_the_one_that_the_agent_reads(tmp_path: Path) -> None:
-    from bufferscope.engines import shell_request as request
+    from bufferscope.engines.shell import request
     from bufferscope.model.experiment import load
 
     network = request.Network(load(write(tmp_path, LAB)).points[0], [request.Beside.parse("h2=a=b")], True, 4)

@@ -10,7 +10,7 @@ from laboratory import SMALL, files, write
 
 import bufferscope as bs
 from bufferscope.base.errors import StoreError
-from bufferscope.engines import ENGINES
+from bufferscope.engines import REGISTRY
 from bufferscope.model.experiment import load
 from bufferscope.running.job import Source, Task
 from bufferscope.store import ingest as arriving
@@ -29,8 +29,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> bs.Run:
 def foreseen(run: bs.Run) -> Foreseen:
     """What is known of the run before it arrives."""
     path = run.path.parents[1] / "lab.toml"
-    task = Task(load(path), 0, 7, ENGINES["sim"], Path())
-    return task.foreseen(ENGINES["sim"].identity())
+    task = Task(load(path), 0, 7, REGISTRY["sim"], Path())
+    return task.foreseen(REGISTRY["sim"].identity())
 
 
 def test_a_run_arrives_as_it_was_sent(run: bs.Run, tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_a_run_arrives_as_it_was_sent(run: bs.Run, tmp_path: Path) -> None:
 def test_a_job_is_the_same_task_again(run: bs.Run) -> None:
     experiment = load(run.path.parents[1] / "lab.toml", ["duration=1s"])
     assert Source.of(experiment).experiment().points[0].scenario == experiment.points[0].scenario
-    task = Task(experiment, 0, 7, ENGINES["sim"], Path("out"))
+    task = Task(experiment, 0, 7, REGISTRY["sim"], Path("out"))
     again = task.job.task(Path("out"))
     assert again.directory == task.directory
     assert again.foreseen(None) == task.foreseen(None)

@@ -19,7 +19,7 @@ import bufferscope as bs
 from bufferscope.base.errors import EngineError
 from bufferscope.cli import overview
 from bufferscope.cli.documents import result_document
-from bufferscope.engines import ENGINES, Engine, engines
+from bufferscope.engines import REGISTRY, engines
 from bufferscope.engines.sim import engine as sim
 from bufferscope.figures import source
 from bufferscope.model.experiment import Point, load
@@ -228,8 +228,8 @@ class Counting:
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counting:
     counting = Counting()
-    engine = replace(ENGINES["sim"], identity=lambda: counting.identity, together=counting.together)
-    monkeypatch.setitem(cast(dict[str, Engine], ENGINES), "sim", engine)
+    engine = replace(REGISTRY["sim"], identity=lambda: counting.identity, together=counting.together)
+    monkeypatch.setitem(REGISTRY, "sim", engine)
     return counting
 
 

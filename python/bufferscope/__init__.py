@@ -80,6 +80,7 @@ attach.register(
         "Result.html": "bufferscope.report.notebook:result_html",
         "Comparison.report": "bufferscope.report.comparison:build",
         "Comparison.html": "bufferscope.report.notebook:comparison_html",
+        "engine.rank": "bufferscope.engines:rank",
         "figures": "bufferscope.figures.charts_of:Charts",
         "report": "bufferscope.report:build",
     }

@@ -83,11 +83,20 @@ def complete_experiment(context: typer.Context, incomplete: str) -> Iterator[str
 @_never_failing
 def complete_engine(context: typer.Context, incomplete: str) -> Iterator[str]:
     """Names of engines; after a comma, those not yet named."""
-    from bufferscope.engines import ENGINES
+    from bufferscope.engines import carrying
 
     before, comma, _ = incomplete.rpartition(",")
     named = before.split(",")
-    yield from _beginning_with(incomplete, (f"{before}{comma}{name}" for name in ENGINES if name not in named))
+    names = (each.name for each in carrying() if each.name not in named)
+    yield from _beginning_with(incomplete, (f"{before}{comma}{name}" for name in names))
+
+
+@_never_failing
+def complete_shell(context: typer.Context, incomplete: str) -> Iterator[str]:
+    """Names of engines that have a shell."""
+    from bufferscope.engines import carrying
+
+    yield from _beginning_with(incomplete, (each.name for each in carrying() if each.shell))
 
 
 @_never_failing

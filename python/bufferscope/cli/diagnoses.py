@@ -1,7 +1,7 @@
 """The output of `doctor`, for people and for programs."""
 
 from bufferscope.cli.tables import print_rows
-from bufferscope.engines.doctor import Diagnosis
+from bufferscope.engines.doctor.findings import Diagnosis
 
 
 def document(diagnosis: Diagnosis) -> dict[str, object]:

@@ -72,21 +72,21 @@ and points, as long as that changes no verdict; the page says which, and --full 
     from bufferscope.cli.execute import read
     from bufferscope.cli.notes import tell
     from bufferscope.cli.pages import page
-    from bufferscope.engines import engines
+    from bufferscope.engines import REGISTRY, carrying, engines
     from bufferscope.model.experiment import catalogue
     from bufferscope.report import build
     from bufferscope.running.brevity import WHOLE, part_of
     from bufferscope.running.brevity import left_out as left_out_of
     from bufferscope.running.plan import plan
-    from bufferscope.running.reproduction import COMPARED, stored
+    from bufferscope.running.reproduction import compared, stored
 
     chosen = engines(engine, kernel=kernel)
     silent = quiet or json
     experiments = read(names or catalogue())
     if not silent:
         tell(experiments)
-    reused = reuse if reuse is not None else ("guest",)
-    whole = full or repeat is not None or any(each.name != "sim" for each in chosen)
+    reused = reuse if reuse is not None else tuple(each.name for each in carrying() if each.is_kernel)
+    whole = full or repeat is not None or any(each.is_kernel for each in chosen)
     parts = {each.name: WHOLE if whole else part_of(each) for each in experiments}
     plans = [
         plan(each, chosen, out, seed=seed, repeat=part.repeat or repeat, reuse=reused, among=part.positions(each))
@@ -97,7 +97,7 @@ and points, as long as that changes no verdict; the page says which, and --full 
         names_of_brief = ", ".join(brief)
         print(f"In brief, without a change of any verdict (--full runs all): {names_of_brief}", file=sys.stderr)
     results, left_out = _carry_out(plans, jobs, silent, cluster)
-    others = [name for name in COMPARED if name not in {each.name for each in chosen}]
+    others = [name for name in compared() if name not in {each.name for each in chosen}]
     elsewhere = {
         each.name: [evaluated for name in others for evaluated in stored(each, name, out, seed, repeat)]
         for each in experiments
@@ -115,11 +115,12 @@ and points, as long as that changes no verdict; the page says which, and --full 
     elif not quiet:
         from bufferscope.cli.tables import print_expectations, print_left_out, print_warnings
 
-        print_expectations(results, COMPARED, elsewhere, {each.key: each.reason for each in left_out})
+        print_expectations(results, compared(), elsewhere, {each.key: each.reason for each in left_out})
         print_left_out(left_out)
         print_warnings(results)
-        if "guest" in others and not any(elsewhere.values()):
-            print("A real kernel has not been run. To run it: bufferscope reproduce --engine guest")
+        kernel = next((name for name in others if REGISTRY[name].is_kernel), None)
+        if kernel and not any(elsewhere.values()):
+            print(f"A real kernel has not been run. To run it: bufferscope reproduce --engine {kernel}")
         say(f"The page: {drawn.resolve()}")
     if any(each.failed for each in left_out):
         raise typer.Exit(1)

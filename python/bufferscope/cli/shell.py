@@ -5,10 +5,9 @@ from typing import Annotated
 import typer
 
 from bufferscope.cli import options
-from bufferscope.cli.completion import complete_experiment
+from bufferscope.cli.completion import complete_experiment, complete_shell
 from bufferscope.cli.saying import note
 
-ENGINES = {"host": "this machine's kernel", "guest": "a kernel in a virtual machine"}
 FIRST_SEED = 1
 
 
@@ -42,7 +41,7 @@ def shell(
             "--engine",
             metavar="NAME",
             help="Which kernel: host, this machine's; guest, a virtual machine's.",
-            autocompletion=lambda incomplete: [name for name in ENGINES if name.startswith(incomplete)],
+            autocompletion=complete_shell,
         ),
     ] = "host",
     kernel: options.Kernel = None,
@@ -70,25 +69,21 @@ def shell(
       bufferscope shell ucas-reproduce --on h1 --engine guest -- ping -c 5 h2
     """
     from bufferscope.base.errors import InputError
-    from bufferscope.engines import shell_request as request
-    from bufferscope.engines.guest import shell as guest
-    from bufferscope.engines.host import shell as host
+    from bufferscope.engines import REGISTRY
+    from bufferscope.engines.shell import request
 
-    if engine not in ENGINES:
-        there = ", ".join(f"{name} ({about})" for name, about in ENGINES.items())
+    shells = {name: each.shell for name, each in REGISTRY.items() if each.shell}
+    if engine not in shells:
+        there = ", ".join(f"{name} ({each.about})" for name, each in shells.items())
         raise InputError(f"--engine: found {engine!r}; allowed: {there}")
-    if kernel is not None and engine != "guest":
+    if kernel is not None and REGISTRY[engine].default_kernel is None:
         raise InputError("--kernel chooses the guest's kernel; it needs --engine guest")
     if experiment.isdecimal():
-        if engine != "host":
-            raise InputError(
-                f"{experiment} is a network of --engine host; a guest has one console, so no other shell can join it"
-            )
         if beside or traffic or point or overrides or seed != FIRST_SEED:
             raise InputError(
                 f"{experiment} is already running: --with, --traffic, --point, --set and --seed come too late"
             )
-        host.become(request.join(experiment, on, quiet=quiet), command or ())
+        shells[engine].join(experiment, on, command or (), quiet=quiet)
     from bufferscope.cli.choosing import one_point
     from bufferscope.cli.notes import tell
     from bufferscope.model.experiment import load
@@ -99,9 +94,9 @@ def shell(
     network = request.Network(
         one_point(loaded, point or ()), [request.Beside.parse(text) for text in beside or ()], traffic, seed
     )
-    if engine == "host":
-        host.become(request.build(network, on, quiet=quiet), command or ())
-    ending = guest.run(network, on, command or (), kernel=kernel, quiet=quiet, note=_unheard if quiet else _note)
+    ending = shells[engine].run(
+        network, on, command or (), kernel=kernel, quiet=quiet, note=_unheard if quiet else _note
+    )
     if ending.message:
         _note(ending.message)
     raise typer.Exit(ending.status)

@@ -61,7 +61,7 @@ begins with the answer, the table and the lines to type.
     from bufferscope.cli.execute import carry_out, measure
     from bufferscope.cli.pages import is_drawable, page
     from bufferscope.cli.sizes import document, print_sizing
-    from bufferscope.engines import one_engine
+    from bufferscope.engines import default
     from bufferscope.model.experiment import Experiment
     from bufferscope.report import build
     from bufferscope.results.result import Result
@@ -73,7 +73,7 @@ begins with the answer, the table and the lines to type.
     if no_simulate and reuse:
         raise InputError("--no-simulate and --reuse exclude one another")
     line = read_line(rate, rtt, flows=flows, target=target, packet=packet, buffer=buffer, congestion=congestion)
-    silent, engine = quiet or json, one_engine("sim", None)
+    silent, engine = quiet or json, default()
     directory = options.page(report, no_report, silent, Path("report") / "size")
     runs: list[Run] = []
 

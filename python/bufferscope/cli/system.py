@@ -50,7 +50,7 @@ installed or changed. An engine that is [bold]limited[/bold] works, but not for 
     """
     from bufferscope.base import machine
     from bufferscope.cli import diagnoses
-    from bufferscope.engines.doctor import examine
+    from bufferscope.engines.doctor.examining import examine
 
     about, found = machine.describe(), examine()
     if json:

@@ -1,10 +1,7 @@
 """Which two engines to compare by default: the simulator and a real kernel."""
 
 from bufferscope.base.errors import EngineError, InputError
-from bufferscope.engines import ENGINES, Engine, engines
-
-KERNELS = ("guest", "host")
-"""The engines that run a real kernel, the repeatable one first."""
+from bufferscope.engines import Engine, carrying, default, engines
 
 
 def pair(names: str | None, kernel: str | None = None, *, here: bool = True) -> tuple[Engine, Engine]:
@@ -18,7 +15,7 @@ def pair(names: str | None, kernel: str | None = None, *, here: bool = True) -> 
     if names is None and (kernel is not None or not here):
         names = "sim,guest"
     if names is None:
-        return ENGINES["sim"], _ready_kernel()
+        return default(), _ready_kernel()
     if names.count(",") != 1:
         raise InputError(
             f"--engines: found {names!r}; allowed: two engines, as in sim,guest; the second is the reference"
@@ -31,11 +28,13 @@ def pair(names: str | None, kernel: str | None = None, *, here: bool = True) -> 
 
 def _ready_kernel() -> Engine:
     reasons: list[str] = []
-    for name in KERNELS:
+    for engine in carrying():
+        if not engine.is_kernel:
+            continue
         try:
-            ENGINES[name].examine()
+            engine.examine()
         except EngineError as error:
-            reasons.append(f"{name}: {error}")
+            reasons.append(f"{engine.name}: {error}")
         else:
-            return ENGINES[name]
+            return engine
     raise EngineError(f"no real kernel to compare the simulator with: {'; '.join(reasons)}")

@@ -2,11 +2,10 @@
 
 Such a run has no experiment behind it, but everything after the records reads a scenario. So one is made that says no
 more than what is known: the ends, the path between them as a link without a rate, and the traffic by its names. Its
-time 0 is the first observation; `started` is the wall-clock time of that moment. Its `engine` is one of `OBSERVERS` of
-`engines`, and `summary.observed` says which program observed it and which files it comes from. The scenario has
+time 0 is the first observation; `started` is the wall-clock time of that moment. Its `engine` is
+one that observes, and `summary.observed` says which program observed it and which files it comes from. The scenario has
 no key that nobody observed (a congestion control, TCP's settings), except those that it must have: delays are 0 and
-queues are `unknown`. Nothing after the records may tell these as if they were measured; `is_observed` of
-`store.metadata` says when.
+queues are `unknown`. Code downstream must not present these as measurements.
 """
 
 import hashlib
@@ -76,7 +75,7 @@ class Observation:
     """The experiment's name: the run is stored in a directory that is called so."""
     title: str
     engine: str
-    """One of `OBSERVERS`."""
+    """The name of an engine that observes."""
     tool: str
     """The program that observed it."""
     version: str

@@ -24,6 +24,10 @@ class RunRecords(Protocol):
         """A name that distinguishes this run from others."""
 
     @property
+    def engine(self) -> str:
+        """The name of what carried or observed the packets."""
+
+    @property
     def seed(self) -> int:
         """The seed that the engine drew its random numbers from."""
 

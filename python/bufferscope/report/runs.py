@@ -12,15 +12,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from bufferscope.base.fmt import number, plural
-from bufferscope.engines import OBSERVERS
-from bufferscope.engines.guest.kernels import DEFAULT
-from bufferscope.store.metadata import is_observed
+from bufferscope.engines import default, engine_of
 
 if TYPE_CHECKING:
     from bufferscope.store.run import Run
 
-UNLESS_SAID = "sim"
-"""The engine that a command uses if it names none."""
 MOST_RUNS = 1000
 """The most runs that a page lists at one place: a population may have many more."""
 MOST_OF_MANY = 12
@@ -92,7 +88,7 @@ def _view(label: str, run: "Run", page: Path) -> RunView:
 
 def command(runs: Sequence["Run"], verb: str = "run", option: str = "--engine") -> str:
     """The command that makes these runs of one experiment again, quoted for a shell."""
-    if is_observed(runs[0].meta):
+    if engine_of(runs[0].engine).observes:
         return _taking(runs)
     seeds = sorted({run.seed for run in runs})
     engines = ",".join(dict.fromkeys(run.engine for run in runs))
@@ -102,7 +98,7 @@ def command(runs: Sequence["Run"], verb: str = "run", option: str = "--engine") 
     words = ["bufferscope", verb, experiment, "--seed", str(seeds[0])]
     if len(seeds) > 1 or runs[0].meta["document"].get("repeat", 1) > 1:
         words += ["--repeat", str(len(seeds))]
-    if engines != UNLESS_SAID:
+    if engines != default().name:
         words += [option, engines]
     words += _kernel(runs)
     for override in runs[0].meta["overrides"]:
@@ -114,22 +110,22 @@ def _taking(runs: Sequence["Run"]) -> str:
     """The command that reads the files of observed runs again."""
     files = dict.fromkeys(each["file"] for run in runs for each in run.meta["summary"]["observed"]["sources"])
     named = (f"./{file}" if file.startswith("-") else file for file in files)
-    return shlex.join(
-        [*OBSERVERS.get(runs[0].engine, "bufferscope import").split(), *named, "--name", runs[0].experiment]
-    )
+    return shlex.join([*engine_of(runs[0].engine).read_by.split(), *named, "--name", runs[0].experiment])
 
 
 def _kernel(runs: Sequence["Run"]) -> list[str]:
-    """The option that selects the kernel of the guest's runs, if that is not of the default series."""
-    releases = (str(run.meta["summary"].get("kernel", "")) for run in runs if run.engine == "guest")
-    chosen = next((release for release in releases if release and not release.startswith(f"{DEFAULT}.")), None)
-    return ["--kernel", chosen] if chosen else []
+    """The option that selects the kernel of runs whose kernel can be chosen, if it is not of the default series."""
+    for run in runs:
+        series, release = engine_of(run.engine).default_kernel, str(run.meta["summary"].get("kernel", ""))
+        if series and release and not release.startswith(f"{series}."):
+            return ["--kernel", release]
+    return []
 
 
 def provenance(run: "Run") -> str:
     """Which program made a run, on which machine, and when."""
     meta = run.meta
-    if is_observed(meta):
+    if engine_of(run.engine).observes:
         return _origin(run)
     machine = meta["machine"]
     on = ", ".join(str(machine[key]) for key in ("system", "machine", "cpu") if machine.get(key))

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bufferscope.analysis.claims import Statement, in_words, statements
 from bufferscope.base.fmt import NBSP, band, margin, number, with_unit
 from bufferscope.metrics import definition
-from bufferscope.results.claims import Statement, in_words, statements
 from bufferscope.results.expectations import Verdict
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bufferscope.base.errors import StoreError
-from bufferscope.engines import engines
+from bufferscope.engines import carrying, engines
 from bufferscope.engines.availability import lacking
 from bufferscope.model.experiment import Experiment, Point
 from bufferscope.model.scenario import SIDES
@@ -18,10 +18,12 @@ from bufferscope.store import tables
 from bufferscope.store.reading import is_run
 from bufferscope.store.run import Run
 
-COMPARED = ("sim", "guest")
-"""The engines whose measurements are shown side by side: the simulator and a real kernel."""
-
 _log = logging.getLogger(__name__)
+
+
+def compared() -> tuple[str, ...]:
+    """The engines whose measurements are shown side by side: those that give the same ones every time."""
+    return tuple(engine.name for engine in carrying() if not engine.real_time)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from bufferscope.base import machine
 from bufferscope.base.arguments import EXPERIMENT, OVERRIDES, Kind, checked
 from bufferscope.base.errors import EngineError, ExperimentError, InputError, check_number
 from bufferscope.base.names import closest
-from bufferscope.engines import ENGINES
+from bufferscope.engines.sim import ENGINE
 from bufferscope.engines.sim import engine as sim
 from bufferscope.model.experiment import Experiment, load
 from bufferscope.model.overrides import Overrides, as_texts
@@ -195,7 +195,7 @@ class Simulation:
         check_number("seed", seed, 0, LARGEST_SEED)
         check_number("point", point, 0, len(self.experiment.points) - 1, f"it has {len(self.experiment.points)} points")
         seed, point = int(seed), int(point)  # NumPy's integers can't be written to `run.json`
-        self._task = Task(self.experiment, point, seed, ENGINES["sim"], Path())
+        self._task = Task(self.experiment, point, seed, ENGINE, Path())
         (refusal,) = sim.refusals([self._task.point])
         if refusal:
             raise EngineError(refusal)

@@ -3,14 +3,13 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from bufferscope.base.attach import attached
 from bufferscope.base.errors import StoreError
 from bufferscope.store import PARTIAL
 from bufferscope.store.partition import Partition, is_partition
 from bufferscope.store.reading import is_run
 from bufferscope.store.run import Run
 
-ENGINES = ("sim", "guest", "host")
-"""The order of the engines of one point; other sources of runs come after them."""
 EXPECTED = "expected a run directory, or an experiment's directory in results/"
 
 
@@ -90,10 +89,11 @@ def in_order(runs: Sequence[Run]) -> list[Run]:
         variant = (run.experiment, *run.meta["overrides"])
         begun[variant] = min(begun.get(variant, run.meta["started"]), run.meta["started"])
 
+    rank = attached("engine.rank")
+
     def key(run: Run) -> tuple[object, ...]:
         overrides = run.meta["overrides"]
         variant = (bool(overrides), begun[(run.experiment, *overrides)], overrides)
-        engine = ENGINES.index(run.engine) if run.engine in ENGINES else len(ENGINES)
-        return experiments[run.experiment], *variant, run.position, engine, run.engine, run.seed, run.id
+        return experiments[run.experiment], *variant, run.position, rank(run.engine), run.engine, run.seed, run.id
 
     return sorted(runs, key=key)

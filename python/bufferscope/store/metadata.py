@@ -408,9 +408,10 @@ bufferscope did not write come without an experiment file, and some engines have
 _RUN = table(_REQUIRED, {"member": _MEMBER, **{key: check for key, (_, check) in _OPTIONAL.items()}})
 
 
-def is_observed(metadata: Metadata) -> bool:
-    """Whether another program observed the run, so that nobody knows the truth of much in its scenario."""
-    return "observed" in metadata["summary"]
+def sources(metadata: Metadata) -> Sequence[Source]:
+    """The files that the run was read from, if another program observed it; none if an engine carried its packets."""
+    observed = metadata["summary"].get("observed")
+    return observed["sources"] if observed else ()
 
 
 def checked(found: Mapping[str, object]) -> Metadata:

@@ -13,7 +13,7 @@ from bufferscope.base.attach import attached
 from bufferscope.base.errors import StoreError
 from bufferscope.model.scenario import Scenario, scenario_digest
 from bufferscope.store import tables
-from bufferscope.store.metadata import Metadata, is_observed
+from bufferscope.store.metadata import Metadata, sources
 from bufferscope.store.partition import RUN, Facts, Partition, is_partition
 from bufferscope.store.reading import is_run, read_metadata
 from bufferscope.store.settings import settings
@@ -89,10 +89,8 @@ class BaseRun(ABC):
     @cached_property
     def scenario_digest(self) -> str:
         """A text that is the same for equal scenarios, and for all members of a population at a point."""
-        if is_observed(self.meta):
-            return scenario_digest(self.scenario) + "".join(
-                each["sha256"] for each in self.meta["summary"]["observed"]["sources"]
-            )
+        if files := sources(self.meta):
+            return scenario_digest(self.scenario) + "".join(each["sha256"] for each in files)
         member = self.meta.get("member")
         return member["of"] if member else scenario_digest(self.scenario)
 

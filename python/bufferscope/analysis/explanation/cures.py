@@ -14,10 +14,10 @@ from bufferscope.analysis.explanation.datapath import along_data
 from bufferscope.analysis.explanation.diagnosis import diagnose
 from bufferscope.analysis.explanation.effects import mos
 from bufferscope.analysis.explanation.evidence import Evidence, evidence
-from bufferscope.analysis.explanation.observed import is_observed
 from bufferscope.analysis.explanation.remedies import Remedy, remedies
 from bufferscope.analysis.explanation.statement import Number, Statement
 from bufferscope.base.errors import EngineError, ExperimentError, InputError
+from bufferscope.engines import engine_of
 from bufferscope.metrics.records import RunRecords
 from bufferscope.model.experiment import Experiment, load
 from bufferscope.model.network import path, traffic_ends
@@ -55,7 +55,7 @@ class NotSimulatedError(Exception):
 def cures(run: RunRecords, step: Step = lambda _done, _total: None) -> Iterator[Statement]:
     """What each cure would give, one statement each; where it cannot be told, one that says why."""
     found = evidence(run)
-    if is_observed(run):
+    if engine_of(run.engine).observes:
         yield Statement(
             "cure", "What would help cannot be simulated: the run was observed, so its network is not known."
         )

@@ -8,7 +8,7 @@ from bufferscope.analysis.explanation.evidence import Evidence
 from bufferscope.analysis.explanation.pings import Pings
 from bufferscope.analysis.explanation.places import port_settings, wifi_name
 from bufferscope.analysis.explanation.senders import Way
-from bufferscope.engines import ENGINES
+from bufferscope.engines import engine_of
 from bufferscope.model.network import NANOSECONDS, Port, probers, traffic_ends
 
 LEAST_S = 0.005
@@ -40,7 +40,7 @@ def _data(found: Evidence) -> list[Way]:
 
 
 def _follows(found: Evidence, pings: Pings, data: list[Way]) -> bool:
-    if found.run.meta["engine"] not in ENGINES:
+    if engine_of(found.run.engine).observes:
         return any(_same_ends(found, pings, way) for way in data)
     crossed = {port.name for port in pings.way}
     missed = [[port for port in (*way.out, *way.back) if port.name not in crossed] for way in data]
@@ -53,7 +53,7 @@ def _same_ends(found: Evidence, pings: Pings, way: Way) -> bool:
     scenario = found.run.scenario
     entry = next(entry for entry in probers(scenario) if entry["name"] == pings.name)
     ends = set(traffic_ends(scenario, entry))
-    is_known = found.run.meta["engine"] != "capture" or ends != UNNAMED
+    is_known = engine_of(found.run.engine).names_ends or ends != UNNAMED
     return is_known and ends == set(traffic_ends(scenario, way.entry))
 
 

@@ -7,11 +7,12 @@ from bufferscope.analysis.explanation.diagnosis import Diagnosis, diagnose
 from bufferscope.analysis.explanation.effects import effects
 from bufferscope.analysis.explanation.evidence import Evidence, evidence
 from bufferscope.analysis.explanation.flow_words import flow_statements
-from bufferscope.analysis.explanation.observed import explain_observed, is_observed
+from bufferscope.analysis.explanation.observed import explain_observed
 from bufferscope.analysis.explanation.queue_words import culprit, queue_statements
 from bufferscope.analysis.explanation.statement import Explanation, Statement
 from bufferscope.analysis.explanation.verdicts import verdict
 from bufferscope.base.errors import InputError
+from bufferscope.engines import engine_of
 from bufferscope.metrics.records import RunRecords
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def explain(what: "RunRecords | ResultRecords") -> Explanation | list[Explanatio
 def explain_run(run: RunRecords) -> Explanation:
     """The explanation of one run; nothing is simulated."""
     found = evidence(run)
-    if is_observed(run):
+    if engine_of(run.engine).observes:
         return explain_observed(found)
     diagnosis = diagnose(found)
     queue, main = diagnosis.queue, diagnosis.main

@@ -11,6 +11,7 @@ import polars as pl
 
 from bufferscope._core import DROP_REASONS
 from bufferscope.analysis.explanation.senders import Sender
+from bufferscope.engines import engine_of
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.window import Window
 
@@ -45,7 +46,7 @@ def losses(run: RunRecords, window: Window, flows: Sequence[Sender]) -> dict[str
 
 def sees_flows(run: RunRecords) -> bool:
     """Whether the table `drops` has each lost packet with its flow."""
-    return run.meta["engine"] == "sim"
+    return engine_of(run.engine).sees_every_drop
 
 
 def lost_packets(run: RunRecords, window: Window) -> pl.DataFrame:

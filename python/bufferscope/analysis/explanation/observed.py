@@ -16,8 +16,6 @@ from bufferscope.analysis.explanation.senders import Sender
 from bufferscope.analysis.explanation.standing import episodes, spans
 from bufferscope.analysis.explanation.statement import Cause, Explanation, Number, Statement
 from bufferscope.analysis.findings import LEAST_ADDED_MS, LEAST_ADDED_SHARE, LEAST_LOST
-from bufferscope.engines import ENGINES
-from bufferscope.metrics.records import RunRecords
 from bufferscope.model.network import NANOSECONDS, OVER_TCP
 
 MUCH_ADDED_S = 0.05
@@ -26,11 +24,6 @@ MORE_THAN_HELD = 1.5
 SHUT = 0.5
 FEWEST_REPEATED = 3
 WHERE = "Which queue it is, and where on the path, cannot be told from one end of the path."
-
-
-def is_observed(run: RunRecords) -> bool:
-    """Whether no engine of this package carried the packets."""
-    return run.meta["engine"] not in ENGINES
 
 
 def explain_observed(found: Evidence) -> Explanation:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from bufferscope.engines import ENGINES
+from bufferscope.engines import engine_of
 from bufferscope.metrics.capacity import capacities
 from bufferscope.metrics.idle import transit_s
 from bufferscope.metrics.records import RunRecords
@@ -77,7 +77,7 @@ def pings(run: RunRecords, window: Window) -> list[Pings]:
         rows = window.rows(sent, "sent_ns").select("sent_ns", "rtt_ns", "owd_up_ns", "owd_down_ns")
         if rows.height:
             own_s, own_out_s = _least_s(sent), 0.0
-            if run.meta["engine"] in ENGINES:
+            if not engine_of(run.engine).observes:
                 ip_bytes = entry["payload_bytes"] + HEADER_BYTES
                 own_out_s = transit_s(out, capacity, ip_bytes, window)
                 own_s = own_out_s + transit_s(back, capacity, ip_bytes, window)

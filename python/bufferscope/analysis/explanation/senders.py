@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from bufferscope.engines import ENGINES
+from bufferscope.engines import engine_of
 from bufferscope.metrics.capacity import Capacity, capacities
 from bufferscope.metrics.idle import transit_s
 from bufferscope.metrics.records import RunRecords
@@ -154,7 +154,7 @@ def senders(run: RunRecords, window: Window, known: dict[str, Way]) -> list[Send
         .filter(pl.col("seconds") > 0)
         .sort("delivered_bytes", descending=True, maintain_order=True)
     )
-    is_scripted = run.meta["engine"] in ENGINES
+    is_scripted = not engine_of(run.engine).observes
     return [_sender(row, known[row["traffic"]], is_scripted) for row in facts.iter_rows(named=True)]
 
 

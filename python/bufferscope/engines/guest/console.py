@@ -12,7 +12,6 @@ import termios
 import tty
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -24,21 +23,12 @@ from bufferscope.engines.guest.hardware import Qemu
 from bufferscope.engines.guest.image import Image
 from bufferscope.engines.guest.process import Process, Tail
 from bufferscope.engines.guest.virtual import restored
+from bufferscope.engines.shell import Ending
 
 HANG_UP = b"\x1d"
 """Ctrl-]: ends the machine; all other keys go to the program."""
 
 _READ_BYTES = 1 << 16
-
-
-@dataclass(frozen=True)
-class Ending:
-    """How the program ended."""
-
-    status: int
-    """Its exit status as shells report it: 128 plus the signal's number if a signal ended it."""
-    message: str = ""
-    """Why it could not be run; empty if it ran."""
 
 
 def run(qemu: Qemu, image: Image, state: Path, request: bytes, *, pairs: Sequence[Pair] = ()) -> Ending:

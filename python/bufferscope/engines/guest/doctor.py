@@ -12,7 +12,8 @@ from bufferscope.base.programs import packages
 from bufferscope.engines.doctor.findings import NOTHING, Check, Remedy
 from bufferscope.engines.doctor.programs import agent_check, tool_checks
 from bufferscope.engines.doctor.system import System
-from bufferscope.engines.guest import GuestError, cache, fetch, hardware, image, kernels, programs
+from bufferscope.engines.guest import cache, fetch, hardware, image, kernels, programs
+from bufferscope.engines.guest.errors import GuestError
 from bufferscope.engines.guest.kernels import Kernel
 
 OLDEST_QEMU = (7, 2)

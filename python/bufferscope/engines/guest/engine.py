@@ -87,6 +87,17 @@ def examine(kernel: str | None = None) -> None:
     agent.program()
 
 
+def disciplines(kernel: str | None = None) -> dict[str, bool | None]:
+    """Whether a kernel has each discipline; None, not known, before its image is built. Raises `EngineError`."""
+    hardware.find_qemu()
+    agent.program()
+    release = kernels.choose(kernel).release
+    built = [each for each in image.for_runs() if each.release == release]
+    if not built:
+        return dict.fromkeys(_core.QDISCS, None)
+    return {kind: module not in built[-1].missing for kind, (module, _) in _core.QDISCS.items()}
+
+
 def refusals(points: Sequence[Point]) -> list[str | None]:
     """For each of these points, why Linux can't run it, as far as we know without a kernel; None if it can."""
     return [_refusal(point) for point in points]

@@ -3,16 +3,16 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
-from bufferscope.base.errors import EngineError
+from bufferscope.base.errors import EngineError, InputError
 from bufferscope.engines import agent
-from bufferscope.engines import shell_request as request
 from bufferscope.engines.guest import console, hardware, image, kernels, programs, state
 from bufferscope.engines.guest import engine as guest
-from bufferscope.engines.guest.console import Ending
 from bufferscope.engines.guest.initramfs import Initramfs
 from bufferscope.engines.guest.programs import NotBorrowed
-from bufferscope.engines.shell_request import Network
+from bufferscope.engines.shell import Ending, request
+from bufferscope.engines.shell.request import Network
 
 _SHELLS = ("bash", "sh")
 _FILES = {
@@ -24,6 +24,31 @@ _FILES = {
     "/etc/group": "root:x:0:\ntcpdump:x:100:\nnogroup:x:65534:\n",
     "/root/.profile": "",
 }
+
+
+class GuestShell:
+    """A guest's console: there is one, so no other program can join it."""
+
+    about = "a kernel in a virtual machine"
+
+    def run(
+        self,
+        network: Network,
+        on: str,
+        command: Sequence[str],
+        *,
+        kernel: str | None,
+        quiet: bool,
+        note: Callable[[str], None],
+    ) -> Ending:
+        """Run `command`, or a shell, in a new guest; `note` is called before slow steps."""
+        return run(network, on, command, kernel=kernel, quiet=quiet, note=note)
+
+    def join(self, number: str, on: str, command: Sequence[str], *, quiet: bool) -> NoReturn:
+        """Refuse, because a guest has one console."""
+        raise InputError(
+            f"{number} is a network of --engine host; a guest has one console, so no other shell can join it"
+        )
 
 
 def run(

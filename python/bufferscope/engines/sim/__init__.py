@@ -1,1 +1,18 @@
 """The embedded simulator."""
+
+from bufferscope.engines.engine import Engine
+from bufferscope.engines.sim import doctor, engine
+
+ENGINE = Engine(
+    "sim",
+    "the embedded simulator: virtual time, repeatable, needs nothing",
+    engine.run,
+    label="Simulator",
+    checks=doctor.checks,
+    refusals=engine.refusals,
+    memory_bytes=engine.memory_bytes,
+    identity=engine.identity,
+    together=engine.Together,
+    sees_every_drop=True,
+    replays=True,
+)

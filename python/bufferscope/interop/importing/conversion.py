@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bufferscope.base.errors import InputError, printable
+from bufferscope.engines import imported
 from bufferscope.interop import external_runs as observed
 from bufferscope.interop.external_runs import Entry, Observation
 from bufferscope.interop.importing import budget, content, kinds, phases
@@ -72,7 +73,7 @@ def _made(found: Reading, path: Path, stored: bytes, name: str | None) -> "tuple
     observation = Observation(
         name=name or _name(path),
         title=f"{title}, test {found.part} of the file" if found.part else title,
-        engine="import",
+        engine=imported.ENGINE.name,
         tool=found.tool,
         version=found.version,
         sources=[observed.source(path, stored)],

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from bufferscope import _core
 from bufferscope.base.errors import InputError, printable
+from bufferscope.engines import capture
 from bufferscope.figures import NAMES
 from bufferscope.interop.external_runs import Entry, Observation
 from bufferscope.interop.inspection.clock import coarse
@@ -44,7 +45,7 @@ def observation(name: str, summary: Summary, sources: Sequence[Source], tick_ns:
     return Observation(
         name=name,
         title=f"Captured packets: {printable(files)}",
-        engine="capture",
+        engine=capture.ENGINE.name,
         tool="bufferscope inspect",
         version=_core.__version__,
         sources=sources,

@@ -14,7 +14,7 @@ from typing import Any
 
 from bufferscope import _core
 from bufferscope.base.errors import EngineError, InputError, check_number, printable
-from bufferscope.engines import CAPTURING
+from bufferscope.engines import engine_of
 from bufferscope.engines.capture_points import Place, choose, in_simulator, on_kernel
 from bufferscope.store import CAPTURE, PARTIAL
 from bufferscope.store.run import Run
@@ -66,10 +66,10 @@ Write = Callable[[Run, list[Place], Path, int, Progress], None]
 
 def _how(run: Run) -> Write:
     """How to get at the packets of a run. Raises `InputError` if they can't be had."""
-    if run.engine != "sim":
+    if not engine_of(run.engine).replays:
         if capture_of(run).exists():
             return _select
-        if run.engine in CAPTURING:
+        if engine_of(run.engine).captures:
             remedy = f"run it again with `bufferscope run {run.experiment} --engine {run.engine} --capture`"
         else:
             remedy = "only those of the simulator and of kernels can be exported"
@@ -83,7 +83,7 @@ def _how(run: Run) -> Write:
 
 
 def _places(run: Run) -> list[Place]:
-    return in_simulator(run.scenario) if run.engine == "sim" else on_kernel(run.scenario)
+    return in_simulator(run.scenario) if engine_of(run.engine).replays else on_kernel(run.scenario)
 
 
 def capture_of(run: Run) -> Path:

@@ -7,7 +7,7 @@ from bufferscope.model.scenario import scenario_digest
 from bufferscope.results.variation.labels import labels
 from bufferscope.results.variation.scenario_diff import unlike
 from bufferscope.results.variation.settings import short
-from bufferscope.store.metadata import is_observed
+from bufferscope.store.metadata import sources
 from bufferscope.store.settings import settings
 
 if TYPE_CHECKING:
@@ -74,15 +74,10 @@ def _value(run: "RunRecords", key: str) -> str:
     values = {
         ENGINE: meta["engine"],
         KERNEL: meta["summary"].get("kernel", ""),
-        FILE: _files(run) if is_observed(meta) else "",
+        FILE: ", ".join(each["file"] for each in sources(meta)),
         EXPERIMENT: meta["experiment"],
     }
     return values[key]
-
-
-def _files(run: "RunRecords") -> str:
-    """The files that an observed run was read from."""
-    return ", ".join(each["file"] for each in run.meta["summary"]["observed"]["sources"])
 
 
 def _rows(points: Sequence[_Point]) -> list[Row]:
@@ -112,7 +107,7 @@ def _settings(runs: "Sequence[RunRecords]") -> list[Row]:
     for index, row in enumerate(rows):
         alike.setdefault(tuple(row.items()), []).append(index)
     for members in alike.values():
-        group = [index for index in members if not is_observed(runs[index].meta)]  # nobody chose what these differ in
+        group = [index for index in members if not sources(runs[index].meta)]  # nobody chose what these differ in
         for index, more in zip(group, unlike([runs[index].scenario for index in group]), strict=True):
             rows[index] = rows[index] | more
     return rows

@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 
 from bufferscope.base.arguments import FLAG, NAME, PATH, WATCHER, checked, optional
-from bufferscope.engines import one_engine
+from bufferscope.engines import default
 from bufferscope.model.experiment import Experiment
 from bufferscope.results.result import Result
 from bufferscope.running.executors import Watcher
@@ -135,7 +135,7 @@ def size(
     >>> sized.found.smallest.limit_packets                                                      # doctest: +SKIP
     """
     line = read_line(rate, rtt, flows=flows, target=target, packet=packet, buffer=buffer, congestion=congestion)
-    engine = one_engine("sim", None)
+    engine = default()
 
     def carry(experiment: Experiment) -> Result:
         tasks = plan(experiment, [engine], Path(out), seed=seed, repeat=repeat, reuse=reuse)

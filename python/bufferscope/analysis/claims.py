@@ -4,14 +4,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from bufferscope.engines import engine_of
 from bufferscope.results.expectations import Evaluated, Expectation, Verdict
 
-_ENGINES: Mapping[str, str] = {"sim": "Simulator", "guest": "Real kernel", "host": "This machine's kernel"}
 
-
-def in_words(engine: str) -> str:
+def in_words(name: str) -> str:
     """An engine's name as a heading."""
-    return _ENGINES.get(engine, engine)
+    return engine_of(name).heading
 
 
 @dataclass(frozen=True)
