@@ -25,11 +25,11 @@ ROOT = Path(__file__).parents[1]
 
 GROUPS = {
     "tests/browser/": "one browser",
-    "tests/test_host.py": "this machine's network in real time",
-    "tests/test_shell.py": "this machine's network in real time",
-    "tests/test_witnesses.py": "this machine's network in real time",
-    "tests/test_report.py": "one report",
-    "tests/test_wheel.py": "one wheel",
+    "tests/engines/test_host.py": "this machine's network in real time",
+    "tests/engines/test_shell.py": "this machine's network in real time",
+    "tests/engines/test_witnesses.py": "this machine's network in real time",
+    "tests/report/test_report.py": "one report",
+    "tests/project/test_wheel.py": "one wheel",
 }
 """Tests that one process runs, by their files: they share something expensive, or would disturb one another."""
 

@@ -1,4 +1,4 @@
-//! Programs in emulated hosts, as an ordinary user runs them. `tests/test_shell.py` tests the same for root, at a
+//! Programs in emulated hosts, as an ordinary user runs them. `tests/engines/test_shell.py` tests the same for root, at a
 //! terminal.
 
 mod common;

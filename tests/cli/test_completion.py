@@ -95,7 +95,7 @@ def test_points_by_path_and_label(context: typer.Context) -> None:
 @pytest.mark.parametrize("name", catalogue())
 def test_what_is_offered_for_the_catalogue_is_a_key_and_a_value_of_it(name: str) -> None:
     """Most values can be set as they are. Some need another key or a file as well, but no value has a wrong type."""
-    text = (Path(__file__).parents[1] / "python/bufferscope/model/catalogue" / f"{name}.toml").read_text()
+    text = (Path(__file__).parents[2] / "python/bufferscope/model/catalogue" / f"{name}.toml").read_text()
     keys = Keys(text)
     assert len(keys.paths()) > 50
     for path in keys.paths():

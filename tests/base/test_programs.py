@@ -14,7 +14,7 @@ from laboratory import program
 from bufferscope.base import programs
 from bufferscope.engines.guest.programs import BORROWED
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 USERS = {"base", "build", "host", "guest", "tests", "bench", "optional"}
 NAMES = {name for each in programs.listed() for name in each.names}
 SCRIPTS = sorted((ROOT / "scripts").glob("*.sh"))

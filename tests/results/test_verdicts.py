@@ -6,7 +6,7 @@ import pytest
 
 import bufferscope as bs
 
-KNOWN = Path(__file__).parent / "snapshots" / "verdicts.txt"
+KNOWN = Path(__file__).parents[1] / "snapshots" / "verdicts.txt"
 
 
 def measured(name: str, out: Path) -> str:

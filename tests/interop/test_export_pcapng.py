@@ -235,6 +235,6 @@ def test_ports_are_only_for_packets(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_every_layer_is_explained() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "captures-of-runs.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "captures-of-runs.md").read_text()
     for layer in LAYERS:
         assert f"| `{layer}` |" in page

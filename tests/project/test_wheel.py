@@ -20,7 +20,7 @@ import bufferscope as bs
 from bufferscope.base.commit import WRITTEN, commit
 from bufferscope.engines import agent
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the agent that is in the wheel is Linux'")
 
 

@@ -9,7 +9,7 @@ from guests import build_guest
 import bufferscope as bs
 from bufferscope import metrics
 
-EXAMPLE = Path(__file__).parents[1] / "docs" / "examples" / "own-queue.toml"
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "own-queue.toml"
 MSS = 1448
 RED = (
     '{ qdisc = "red", limit = "400kb", min = "15kb", max = "45kb", avpkt = "1500b", probability = 0.1, '
