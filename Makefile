@@ -50,12 +50,12 @@ agreement: $(STAMPS)/extension $(STAMPS)/agent ## Compare the simulator with a r
 	$(BIN)/bufferscope guest build --kernel 6.12
 	$(BIN)/python scripts/agreement/write.py $(ARGS)
 
-battling: $(STAMPS)/extension $(STAMPS)/agent ## Hold one document's disciplines against both engines, and write docs/battling.md
+battling: $(STAMPS)/extension $(STAMPS)/agent ## Check the claims of one paper on both engines, and write docs/battling.md
 	@scripts/ensure-system-packages.sh guest
 	$(BIN)/bufferscope guest build
 	$(BIN)/python scripts/agreement/battling.py $(ARGS)
 
-explaining: $(STAMPS)/extension ## Plant causes in 240 scenarios, hold `bufferscope explain` to them, and write docs/explained.md
+explaining: $(STAMPS)/extension ## Measure how often `bufferscope explain` is right in 240 scenarios, and write docs/explained.md
 	$(BIN)/python scripts/explaining/explained.py $(ARGS)
 
 test: test-rust test-python ## Run every test, in Rust, Python and a browser
@@ -86,7 +86,7 @@ test-targets: ## Try every other target of this file, the slow ones in a short f
 # A macro declares these modules, and cargo fmt does not see into macros.
 DISCIPLINES := $(wildcard crates/scenario/src/qdisc/*.rs crates/sim/src/network/qdisc/*.rs)
 
-lint: $(STAMPS)/run $(STAMPS)/check ## Check formatting, lints and types, in Rust and Python
+lint: $(STAMPS)/run $(STAMPS)/check ## Check formatting, lints and types in Rust and Python, and the prose's vocabulary
 	@scripts/check-rust.sh rustfmt clippy
 	cargo fmt --all --check
 	rustfmt --check --edition 2024 $(DISCIPLINES)
@@ -94,6 +94,7 @@ lint: $(STAMPS)/run $(STAMPS)/check ## Check formatting, lints and types, in Rus
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/python scripts/vocabulary.py
 
 fmt: $(STAMPS)/check ## Format the sources and apply automatic fixes
 	@scripts/check-rust.sh rustfmt
