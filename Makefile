@@ -1,6 +1,6 @@
-# Everything there is to do in this repository, from a fresh clone. `make help` lists it.
+# All tasks in this repository, from a fresh clone. `make help` lists them.
 #
-# Targets set up what they need: a Python environment in .venv with the locked packages of requirements/, and the Rust
+# Targets set up their requirements: a Python environment in .venv with the locked packages of requirements/, and the Rust
 # extension built into it. Stamp files in .venv/stamps record finished steps, so a second `make` starts at once.
 
 SHELL := /bin/bash
@@ -12,12 +12,12 @@ MAKEFLAGS += --no-builtin-rules
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := $(VENV)/stamps
-# The Python to make the environment from; empty: the first suitable one in PATH.
+# The Python for the environment; empty: the first suitable one in PATH.
 PYTHON ?=
 # Arguments for `make reproduce`, `make agreement`, `make battling`, `make explaining`, `make bench` and pytest, as in
 # `make reproduce ARGS="ucas-reproduce --seed 2"`.
 ARGS   ?=
-# Processes beside `make test-busy`, and the target that they disturb.
+# The number of processes that disturb `make test-busy`, and the target that they disturb.
 BUSY   ?= 8
 DISTURBED ?= test
 # How `make test-properties` tests: crates, cases of each property, and seconds of each fuzz target.
@@ -30,7 +30,7 @@ EXTENSION_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement
 
 export PYTHON
-# The crates and the extension are built for the environment's Python, by whichever target comes first.
+# All targets build the crates and the extension for the environment's Python.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
@@ -41,7 +41,7 @@ help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
 	  printf '  make %-12s %s\n' "$$target" "$$text"; done
 
-reproduce: $(STAMPS)/extension ## Run the seed experiments on the simulator and write report/index.html
+reproduce: $(STAMPS)/extension ## Run the experiments of the catalogue on the simulator, and write report/index.html
 	$(BIN)/bufferscope reproduce $(ARGS)
 
 agreement: $(STAMPS)/extension $(STAMPS)/agent ## Compare the simulator with a real kernel, and write docs/agreement*.md
@@ -50,12 +50,12 @@ agreement: $(STAMPS)/extension $(STAMPS)/agent ## Compare the simulator with a r
 	$(BIN)/bufferscope guest build --kernel 6.12
 	$(BIN)/python scripts/agreement/write.py $(ARGS)
 
-battling: $(STAMPS)/extension $(STAMPS)/agent ## Hold one document's disciplines against both engines, and write docs/battling.md
+battling: $(STAMPS)/extension $(STAMPS)/agent ## Check the claims of one paper on both engines, and write docs/battling.md
 	@scripts/ensure-system-packages.sh guest
 	$(BIN)/bufferscope guest build
 	$(BIN)/python scripts/agreement/battling.py $(ARGS)
 
-explaining: $(STAMPS)/extension ## Plant causes in 240 scenarios, hold `bufferscope explain` to them, and write docs/explained.md
+explaining: $(STAMPS)/extension ## Measure how often `bufferscope explain` is right in 240 scenarios, and write docs/explained.md
 	$(BIN)/python scripts/explaining/explained.py $(ARGS)
 
 test: test-rust test-python ## Run every test, in Rust, Python and a browser
@@ -72,21 +72,21 @@ test-python: $(STAMPS)/extension $(STAMPS)/agent $(STAMPS)/check
 
 test-slow: test test-properties ## Run every test, and those of test-properties
 
-test-properties: $(STAMPS)/run ## Run the property tests longer (CASES), and fuzz the readers where cargo-fuzz is installed
+test-properties: $(STAMPS)/run ## Run the property tests longer (CASES), and fuzz the readers if cargo-fuzz is installed
 	@scripts/check-rust.sh
 	PROPTEST_CASES=$(CASES) cargo test $(CRATES) --locked --quiet
 	scripts/fuzz.sh $(FUZZ_SECONDS)
 
-test-busy: ## Run every test beside BUSY processes (8) that take CPU time from it: none may depend on a fast machine
+test-busy: ## Run every test together with BUSY processes (8) that take CPU time: no test may depend on a fast machine
 	scripts/busy.sh $(BUSY) $(MAKE) --no-print-directory $(DISTURBED)
 
-test-targets: ## Try every other target of this file, the slow ones in a short form
+test-targets: ## Run every other target of this file, the slow ones in a short form
 	scripts/every-target.sh
 
-# A macro declares these modules, and cargo fmt does not see into macros.
+# A macro declares these modules, and cargo fmt does not format those.
 DISCIPLINES := $(wildcard crates/scenario/src/qdisc/*.rs crates/sim/src/network/qdisc/*.rs)
 
-lint: $(STAMPS)/run $(STAMPS)/check ## Check formatting, lints and types, in Rust and Python
+lint: $(STAMPS)/run $(STAMPS)/check ## Check formatting, lints and types in Rust and Python, and the vocabulary of the prose
 	@scripts/check-rust.sh rustfmt clippy
 	cargo fmt --all --check
 	rustfmt --check --edition 2024 $(DISCIPLINES)
@@ -94,6 +94,8 @@ lint: $(STAMPS)/run $(STAMPS)/check ## Check formatting, lints and types, in Rus
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	PYTHONPATH=python $(BIN)/lint-imports
+	$(BIN)/python scripts/vocabulary.py
 
 fmt: $(STAMPS)/check ## Format the sources and apply automatic fixes
 	@scripts/check-rust.sh rustfmt
@@ -108,9 +110,9 @@ bench: $(STAMPS)/extension ## Measure speed and memory: of the simulator (and ns
 	$(BIN)/python benches/sweep.py $(ARGS)
 	$(BIN)/python benches/inspecting.py $(ARGS)
 
-agent: $(STAMPS)/agent ## Build the agent for the host and guest engines as one static file
+agent: $(STAMPS)/agent ## Build the agent of the host and guest engines as one static file
 
-wheel: $(STAMPS)/agent $(STAMPS)/run ## Build a package with everything in it, for `pip install dist/*.whl`
+wheel: $(STAMPS)/agent $(STAMPS)/run ## Build a complete package, for `pip install dist/*.whl`
 	@mkdir -p python/bufferscope/bin
 	@PYTHONPATH=python $(BIN)/python -c 'from bufferscope.base.commit import commit; print(commit())' > python/bufferscope/bin/commit
 	$(BIN)/maturin build --release --locked --out dist
@@ -119,7 +121,7 @@ docs: $(STAMPS)/extension $(STAMPS)/docs ## Build the documentation as a web sit
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -b html docs site
 	@echo "The documentation: $(CURDIR)/site/index.html"
 
-reference: $(STAMPS)/extension ## Write the reference pages that are made from the code
+reference: $(STAMPS)/extension ## Write the reference pages, which are generated from the code
 	$(BIN)/python scripts/reference
 
 pictures: $(STAMPS)/extension ## Draw the pictures of README.md and docs/ from fresh runs
@@ -129,7 +131,7 @@ pictures: $(STAMPS)/extension ## Draw the pictures of README.md and docs/ from f
 lock: $(STAMPS)/check ## Update the locked requirements/*.txt from pyproject.toml
 	scripts/lock.sh $(BIN)/uv
 
-clean: ## Remove what was built; results/ and report/ stay
+clean: ## Remove everything that was built; results/ and report/ are kept
 	rm -rf $(VENV) target site dist python/bufferscope/bin .mypy_cache .ruff_cache .pytest_cache .hypothesis python/bufferscope/_core*.so
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # check-rust.sh [COMPONENT...]: checks that cargo is recent enough and that a linker and the named components (rustfmt,
-# clippy) are installed. Otherwise it fails and says what to install. If rustup is there, it adds missing components.
+# clippy) are installed. Otherwise it fails and says what to install. With rustup, it adds missing components.
 set -euo pipefail
 # shellcheck source=scripts/messages.sh
 . "${BASH_SOURCE%/*}/messages.sh"
@@ -38,7 +38,7 @@ check_component() {
         "with rustup: rustup component add $name" "Debian, Ubuntu: apt-get install $package"
 }
 
-# In subshells, so that all missing parts are reported at once.
+# In subshells, so that all missing parts are reported together.
 status=0
 (check_linker) || status=1
 (check_cargo) || status=1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # declared-programs.sh DIRECTORY: fills the directory with links to every installed program of
-# python/bufferscope/base/programs.txt. With nothing else in PATH, tests reveal an unlisted program at once, and not only on
-# a fresh machine. A directory that is already correct stays unchanged, because other tests may be using it.
+# python/bufferscope/base/programs.txt. With only these in PATH, tests find an unlisted program at once, not only on a
+# fresh machine. A directory that is already correct stays unchanged, because other tests may be using it.
 set -euo pipefail
 # shellcheck source=scripts/programs.sh
 . "${BASH_SOURCE%/*}/programs.sh"

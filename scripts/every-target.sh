@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# every-target.sh: runs every target of Makefile, the slow ones in a short form, so that none breaks unnoticed. What they
-# write into the repository is put back afterwards; there must be no uncommitted changes, which would be lost.
+# every-target.sh: runs every target of Makefile, the slow ones in a short form, so that none breaks unnoticed. Their
+# changes to the repository are undone afterwards; uncommitted changes would be lost, so there must be none.
 set -euo pipefail
 # shellcheck source=scripts/messages.sh
 . "${BASH_SOURCE%/*}/messages.sh"
@@ -41,7 +41,7 @@ try battling ARGS="--only battling-tcp-asymmetric --set duration=5s --page $scra
 try explaining ARGS="--seeds 12 --page $scratch/explained.md"
 try test-properties CRATES="--package bufferscope-programs" CASES=20 FUZZ_SECONDS=1
 try test-busy BUSY=1 DISTURBED=agent
-# Without a reason to build anything again, as the stamps and cargo's files are there.
+# Dry runs. Nothing needs to be built again, because the stamps and cargo's files exist.
 for target in test-rust test-python test-slow test test-targets lint clean; do
     say "make --dry-run $target"
     make --dry-run "$target" >/dev/null

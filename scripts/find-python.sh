@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the Python with which to make the environment: $PYTHON if set, otherwise the first of the usual names that is
-# recent enough and can make environments. If there is none, it fails and says what to install.
+# Prints the Python for the environment: $PYTHON if set, otherwise the first of the usual names that is recent enough
+# and can create environments. If none is found, it fails and says what to install.
 set -euo pipefail
 # shellcheck source=scripts/messages.sh
 . "${BASH_SOURCE%/*}/messages.sh"

@@ -84,7 +84,7 @@ FIGURES: Mapping[str, Shown | Path] = {
     "share_matrix": CONTROLS,
     "jain_matrix": CONTROLS,
 }
-"""For each figure, the runs, or a capture, that it is drawn from."""
+"""For each figure, its runs or its capture."""
 
 
 def main(names: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # lock.sh UV: writes requirements/{run,check,docs}.txt from pyproject.toml: every package with its version and hashes, for
-# every Python from 3.11 on and every platform. The later files agree with the earlier ones. An existing lock's versions
-# are kept where they still fit; `UPGRADE=1 make lock` takes the newest.
+# every Python from 3.11 on and every platform. The later files agree with the earlier ones. The versions of an existing
+# lock are kept if they still fit; `UPGRADE=1 make lock` takes the newest.
 set -euo pipefail
 
 readonly uv="$1"

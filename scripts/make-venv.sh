@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# make-venv.sh DIR: makes the virtual environment DIR, or makes it again if its interpreter no longer runs. It first
-# checks everything that a build needs, so that all missing parts are reported at once.
+# make-venv.sh DIR: creates the virtual environment DIR, or recreates it if its interpreter no longer runs. It first
+# checks all requirements of a build, so that all missing parts are reported together.
 set -euo pipefail
 # shellcheck source=scripts/messages.sh
 . "${BASH_SOURCE%/*}/messages.sh"

@@ -1,4 +1,4 @@
-"""The statistics of delivery traces that the presets of links have.
+"""The statistics of delivery traces for the presets of links.
 
     python scripts/presets.py traces/TMobile-UMTS-driving.down ...
 

@@ -1,4 +1,4 @@
-"""Makes the sample capture and the sample file of Flent that README.md names, from fresh runs of docs/examples.
+"""Makes the sample capture and the sample Flent file that README.md names, from fresh runs of docs/examples.
 
 A directory as argument takes the place of docs/examples.
 """

@@ -10,7 +10,7 @@ from bufferscope.studies.agreement.tolerances import aim_of
 
 @dataclass(frozen=True)
 class Cause:
-    """Why some scenarios miss some aims."""
+    """Why some scenarios exceed some tolerances."""
 
     title: str
     text: str

@@ -1,4 +1,4 @@
-"""What the commands have in common that make a page of the documentation from runs of two engines."""
+"""The shared parts of the commands that make a page of the documentation from runs of two engines."""
 
 import argparse
 import sys
@@ -46,7 +46,7 @@ def carried_out(command: Callable[[], int]) -> int:
     try:
         return command()
     except Interrupted as interruption:
-        print(f"{interruption}; the same command goes on from there", file=sys.stderr)
+        print(f"{interruption}; the same command continues from there", file=sys.stderr)
         return 130
     except (EngineError, InputError, OSError) as error:
         print(error, file=sys.stderr)
@@ -60,7 +60,7 @@ def runs_of(tasks: Sequence[Task], jobs: int | None) -> dict[Task, Run]:
 
 
 def write(page: Path, text: str) -> None:
-    """Write the page and say so."""
+    """Write the page and print its path."""
     page.write_text(text, encoding="utf-8")
     print(f"Written: {page}", file=sys.stderr)
 

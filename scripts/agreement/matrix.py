@@ -55,7 +55,7 @@ class Matrix:
     entries: Sequence[Entry]
     repetitions: int
     most: int
-    """The most repetitions of a scenario that scatters."""
+    """The maximum of repetitions for a scenario that scatters."""
 
     @property
     def scenarios(self) -> list[str]:

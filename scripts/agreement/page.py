@@ -1,4 +1,4 @@
-"""The page of a matrix, such as docs/agreement.md: metrics with aims, and the remaining differences with causes."""
+"""The page of a matrix, such as docs/agreement.md: metrics with tolerances, and differences with causes."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,15 +22,15 @@ HEADINGS = {
     "retransmits.total": "retransmits",
     "share.*": "shares (%)",
 }
-"""The table's columns, by the aims' metrics."""
+"""The table's columns, by the tolerances' metrics."""
 
 Verdict = Literal["met", "chance", "missed", "hidden"]
-"""`chance`: the aim is missed by less than the repetitions scatter. `hidden`: both percentiles are lost samples."""
+"""`chance`: exceeded by less than the scatter of the repetitions. `hidden`: both percentiles are lost samples."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """An aim that is missed."""
+    """An exceeded tolerance."""
 
     scenario: str
     metric: str
@@ -92,7 +92,7 @@ def verdict(comparison: Comparison) -> Verdict:
 def differences(
     results: Mapping[str, PointAgreement], causes: Sequence[Cause], *, verdicts: Sequence[Verdict] = ("missed",)
 ) -> list[Difference]:
-    """Every aim that is missed (by default, only those missed by more than chance), with its cause if known."""
+    """Every exceeded tolerance (by default, only those exceeded by more than chance), with its cause if known."""
     known = explained(causes)
     return [
         Difference(scenario, c.metric, told(c), _repetitions(c), known.get((scenario, c.metric)))
@@ -103,13 +103,13 @@ def differences(
 
 
 def unneeded(results: Mapping[str, PointAgreement], causes: Sequence[Cause]) -> list[tuple[str, str]]:
-    """The scenarios and metrics that have a cause although the aim is met."""
+    """The scenarios and metrics that have a cause although they are within the tolerance."""
     met = {(scenario, c.metric) for scenario, p in results.items() for c in p.aimed if verdict(c) in ("met", "hidden")}
     return [place for cause in causes for place in cause.places if place in met]
 
 
 def cell(comparison: Comparison | None) -> str:
-    """The text, in bold if the aim is missed, and in italics if that may be chance; empty if there is none."""
+    """The text, in bold if the tolerance is exceeded, in italics if that may be chance; empty without a comparison."""
     if comparison is None:
         return ""
     mark = {"missed": "**", "chance": "*"}.get(verdict(comparison), "")
@@ -158,7 +158,7 @@ def _compared(results: Mapping[str, PointAgreement]) -> Iterator[Comparison]:
 
 
 def _of(point: PointAgreement, aim: Aim) -> Comparison | None:
-    """The comparison that the aim is for; of several, the one with the largest difference."""
+    """The comparison that the tolerance applies to; of several, the one with the largest difference."""
     own = (c for c in point.aimed if aim.covers(c.metric))
     return max(own, key=lambda c: abs(c.difference), default=None)
 

@@ -86,7 +86,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 def _results(
     whole: matrix.Matrix, chosen: Sequence[matrix.Entry], options: argparse.Namespace
 ) -> dict[str, PointAgreement]:
-    """Every chosen scenario by its name. Few repetitions may miss an aim by chance, so there are more where they do."""
+    """Every chosen scenario by its name. Few repetitions may exceed a tolerance by chance; then there are more."""
     repetitions = options.repeat or whole.repetitions
     most = options.repeat or whole.most
     results = _compared(chosen, repetitions, options)
@@ -97,7 +97,7 @@ def _results(
 
 
 def _misses(entry: matrix.Entry, results: Mapping[str, PointAgreement]) -> bool:
-    """Whether a scenario misses an aim."""
+    """Whether a scenario exceeds a tolerance."""
     return any(verdict(found) in ("missed", "chance") for name in entry.scenarios for found in results[name].aimed)
 
 

@@ -1,12 +1,12 @@
-"""Draws scenarios of which a hasty reader of the records would name a wrong cause.
+"""Draws scenarios that combine several effects, one of which could be mistaken for the cause.
 
-As in `planting`, the generator knows nothing of what is to name the cause.
+As in `planting`, the generator is independent of the explanation.
 
-- **ack filter**: cake removes acknowledgements of a download that lacks nothing. Nothing is wrong.
-- **loss without delay**: pings are lost on a wire, or in a queue of a few packets, where nothing waits for long.
-- **several ports**: queues stand in two ports on the pings' path; the larger one is the cause.
+- **ack filter**: cake removes acknowledgements of a download, whose goodput does not suffer. Nothing is wrong.
+- **loss without delay**: pings are lost on a wire, or in a queue of a few packets, whose delay is short.
+- **several ports**: two ports on the pings' path have a standing queue; the larger one is the cause.
 - **two directions**: an upload and a download each fill the queue of their own direction; the larger one is the cause.
-- **warm-up**: a queue stood before the part of the run that is measured, and does not any more. Nothing is wrong.
+- **warm-up**: there was a standing queue during the warm-up, but not afterwards. Nothing is wrong.
 """
 
 from copy import deepcopy

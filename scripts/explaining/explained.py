@@ -1,4 +1,4 @@
-"""Holds `bufferscope explain` to account: 240 scenarios with a planted cause, and what it names in each.
+"""Measures how often `bufferscope explain` is right: 240 scenarios with a planted cause, and the named cause.
 
 Writes docs/explained.md with the table of hits and confusions. Exits with 1 if less than 95 % are named, or if a cause
 is named where nothing is wrong.
@@ -21,7 +21,7 @@ from kinds import KINDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "explained.md"
 REPORTED = range(600_001, 600_241)
-"""The seeds of the page, by which nothing was chosen: other seeds found mistakes, as the page says."""
+"""The seeds of the page, which did not influence the thresholds: other seeds found mistakes, as the page says."""
 LEAST_NAMED = 0.95
 NAMES = [str(cause) for cause in Cause]
 
@@ -33,7 +33,7 @@ class Judged:
     seed: int
     kind: str
     planted: str
-    """The cause that is to be named."""
+    """The right answer."""
     port: str
     words: str
     outcome: str
@@ -78,7 +78,7 @@ def judge_all(seeds: Sequence[int], jobs: int | None = None) -> list[Judged]:
 
 
 def judge(seed: int) -> Judged:
-    """Plant the cause of a seed, and see what is named."""
+    """Plant the cause of a seed, and explain the run."""
     found = acting(seed)
     told, planted = explain_run(found.run), found.planted
     is_there = planted.port in (None, told.port) and planted.layer in (None, told.layer)
@@ -98,7 +98,7 @@ def judge(seed: int) -> Judged:
 
 
 def passes(judged: Sequence[Judged]) -> bool:
-    """Whether enough causes are named, and none where nothing is wrong."""
+    """Whether enough causes are named, and none if nothing is wrong."""
     healthy = [each for each in judged if each.planted == Cause.NONE]
     return named(judged) >= LEAST_NAMED and all(each.is_hit for each in healthy)
 

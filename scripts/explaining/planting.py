@@ -1,4 +1,4 @@
-"""Draws scenarios with a planted cause, from a seed and nothing else: it knows nothing of what is to name the cause.
+"""Draws scenarios with a planted cause, from a seed alone: it is independent of the explanation.
 
 The network is h1 - r1 - r2 - h2. Data goes from h1 to h2 or back; one of the three links is the slowest. Rates, delays,
 buffers, congestion controls, numbers of flows and cross traffic are random.
@@ -37,15 +37,15 @@ class Planted:
     words: str
     """What was planted, for a table."""
     path_ms: float
-    """The round trip without queues."""
+    """The base RTT."""
     full_mbit: float
     """The slowest link's rate if flows try to take all of it; 0 for light traffic."""
     has_ping: bool
-    """Whether the records that are explained have the judge's ping."""
+    """Whether the explained records have the ping of the criterion."""
 
 
 class Draw:
-    """One scenario in the making."""
+    """One scenario while it is drawn."""
 
     def __init__(self, dice: random.Random) -> None:
         """Draw everything but the cause."""
@@ -106,7 +106,7 @@ class Draw:
         return {"title": "planted", "duration": "30s", "warmup": "10s", "link": links, "traffic": traffic}
 
     def with_cross_traffic(self, document: Document) -> Document:
-        """The experiment with what else may be on the network: pages, a call, datagrams, look-ups, or nothing."""
+        """The experiment with other traffic: pages, a call, datagrams, look-ups, or none."""
         ends = {"from": "h1", "to": "h2"}
         twentieth = f"{round(self.rate_bps / 20)}bit"
         page = {"name": "pages", "kind": "web", **ends, "interval": "7s", "bytes": f"{round(self.rate_bps / 80)}b"}
@@ -229,7 +229,7 @@ PLANTERS = {
 
 
 def _short(draw: Draw) -> Document:
-    """A queue that is not the cause: managed, or as tail drop of what the path holds."""
+    """A queue that is not the cause: with an AQM, or tail drop of one bandwidth-delay product."""
     limit = f"{max(10, round(draw.held_packets))}p"
     return draw.dice.choice(({"qdisc": "fq_codel"}, {"qdisc": "cake"}, {"qdisc": "pfifo", "limit": limit}))
 

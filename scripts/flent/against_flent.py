@@ -1,4 +1,4 @@
-"""Compare what bufferscope reads in data files of Flent with what Flent itself prints of them.
+"""Compare the values that bufferscope imports from Flent's data files with those that Flent prints.
 
     python scripts/flent/against_flent.py DIRECTORY [--most 200] [--each]
 
@@ -42,7 +42,7 @@ ROW = re.compile(r" (?P<series>.+?) +: +(?P<mean>\S+) +(?P<median>\S+) +(?P<p99>
 
 @dataclass(frozen=True)
 class Pair:
-    """The same quantity, as bufferscope and as Flent have it."""
+    """One quantity, from bufferscope and from Flent."""
 
     quantity: str
     """`goodput`, `total`, `mean`, `median` or `99th`."""
@@ -58,7 +58,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Compared:
-    """A file, what kind it is, and its pairs; without pairs, why it has none."""
+    """A file, its kind, and its pairs; without pairs, the reason."""
 
     file: Path
     kind: str
@@ -67,7 +67,7 @@ class Compared:
 
 
 def summary(file: Path, *options: str) -> dict[str, tuple[float, float, float]]:
-    """What Flent prints of each series: mean, median and 99th percentile; NaN for what it does not give."""
+    """Flent's values for each series: mean, median and 99th percentile; NaN for a missing value."""
     program = [shutil.which("flent")] if shutil.which("flent") else [sys.executable, "-m", "flent"]
     command = [*map(str, program), "--format=summary", *options, "-i", str(file)]
     return parsed(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
@@ -87,7 +87,7 @@ def _number(text: str) -> float:
 
 
 def compare(file: Path, directory: Path) -> Compared:
-    """A file as both read it."""
+    """A file, read by both."""
     try:
         whole = DataFile(content.parsed(content.read(file)[1]))
     except (InputError, content.Unusable) as error:

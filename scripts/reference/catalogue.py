@@ -7,9 +7,9 @@ from writing import heading, table
 INTRODUCTION = """\
 # The catalogue
 
-The experiments that come with bufferscope, and what the documents they reproduce say. What is measured here, and
-whether that lies in the band, is in the report that `make reproduce` writes. [How the bands were chosen](../bands.md)
-has a page of its own.
+This page lists the experiments of bufferscope, with the statements of the documents that they reproduce. The report of
+`make reproduce` has the measurements, and whether they lie in the bands. See also [how the bands were
+chosen](../bands.md).
 
 """
 

@@ -22,7 +22,7 @@ class Docstring:
     """The text of each section."""
 
     def items(self, section: str) -> dict[str, str]:
-        """The entries of a section, in order: what is not indented, and the indented text below it."""
+        """The entries of a section, in order: an unindented line, and the indented text below it."""
         found: dict[str, list[str]] = {}
         for line in self.sections.get(section, "").splitlines():
             if line and not line.startswith(" "):

@@ -13,18 +13,18 @@ Node = Mapping[str, Any]
 INTRODUCTION = """\
 # Experiment files
 
-An experiment is one TOML file. `bufferscope schema` prints the JSON Schema that this page is made from; an editor that
-knows it completes the keys. A key that is missing or not listed, a value out of bounds or a name that nothing has is
-answered with the file, the key, what was found and what is allowed: all mistakes at once, a line each.
+An experiment is one TOML file. `bufferscope schema` prints the JSON Schema from which this page is generated; editors
+use it to complete keys. Missing or unknown keys, values out of bounds and unknown names are errors. All errors are
+reported together, one per line: the file, the key, what was found and what is allowed.
 
 Any key can be overridden on the command line, `--set PATH=VALUE`, and swept in the file. In a path, links, hosts and
-traffic go by their names: `link.bottleneck.queue.limit`.
+sources are identified by their names: `link.bottleneck.queue.limit`.
 
 """
 
 UNITS = """\
-A number with a unit is a string, as tc(8) writes it, in any letter case. As in tc, `kb` is 1024 bytes, but `kbit` 1000
-bits a second; `kbps` is 1000 *bytes* a second, which a note tells before the run and among its warnings.
+A number with a unit is a string as in tc(8), in upper or lower case. As in tc, `kb` is 1024 bytes, but `kbit` is 1000
+bits per second; `kbps` is 1000 *bytes* per second, and a run with it has a note and a warning.
 
 """
 
@@ -82,7 +82,7 @@ class Sections:
             yield self.section(level, f"`{title}`", self.definitions[name], title.strip("[]"))
 
     def section(self, level: int, title: str, node: Node, path: str = "") -> str:
-        """A heading, what the table is, and its keys."""
+        """A heading, the description of the table, and its keys."""
         text = heading(level, title) + told(node) + "\n\n"
         if variants := node.get("oneOf"):
             return text + self._variants(level, variants, path)
@@ -177,7 +177,7 @@ def told(node: Node) -> str:
 
 
 def default(key: str, node: Node, required: list[str]) -> str:
-    """What a key is if the file leaves it out."""
+    """The default of a key."""
     if "default" in node:
         return toml(node["default"])
     return "**required**" if key in required else ""

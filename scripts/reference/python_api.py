@@ -28,11 +28,12 @@ Function = Callable[..., Any]
 INTRODUCTION = """\
 # Python: every function and class
 
-What `import bufferscope as bs` offers, with types, units and errors. [From Python](../python.md) is an introduction.
+This page lists all names of `import bufferscope as bs`, with types, units and errors. [From Python](../python.md) is an
+introduction.
 
 The name of a column, a metric or an attribute ends in its unit: `_ns`, `_ms`, `_s`, `_bytes`, `_bps`, `_mbit` (Mbit/s).
-A value that is `None` or null does not exist or is not known; it is never 0. Where an argument has a wrong type,
-functions raise `InputError`, whose text names the argument, what was found and what is allowed.
+A value that is `None` or null does not exist or is not known; it never means 0. If an argument has a wrong type,
+functions raise `InputError`, whose message names the argument, what was found and what is allowed.
 
 """
 FUNCTIONS: tuple[Function, ...] = (bs.run, bs.load, bs.compare, bs.explain, bs.choose, bs.size, bs.catalogue)
@@ -97,7 +98,7 @@ def parameters(function: Function) -> dict[str, inspect.Parameter]:
 
 
 def _is_made(owner: type, name: str) -> bool:
-    """Whether a decorator made the method, as the constructor of a dataclass."""
+    """Whether a decorator created the method, as the constructor of a dataclass."""
     return name == "__init__" and hasattr(owner, "__dataclass_fields__")
 
 
@@ -142,7 +143,7 @@ def _function(owner: str, function: Function, level: int = 3) -> str:
 
 
 def _arguments(given: Mapping[str, inspect.Parameter]) -> Iterator[str]:
-    """The parameters of a signature, a line each, with the star before those that must be named."""
+    """The parameters of a signature, one per line, with the star before those that must be named."""
     starred = False
     for written, each in given.items():
         if each.kind is inspect.Parameter.KEYWORD_ONLY and not starred:

@@ -1,4 +1,4 @@
-"""The page on queueing disciplines, from their JSON Schema and what each says beside its code."""
+"""The page on queueing disciplines, from their JSON Schema and the description beside the code of each."""
 
 import json
 import re
@@ -12,9 +12,9 @@ from writing import heading, table
 INTRODUCTION = """\
 # Queues: what is modelled, from which source
 
-Every queueing discipline that an experiment file can name, with its parameters, their defaults, and the source of its
-behaviour: the file of the Linux kernel in which it is defined, and the documents behind it. Names and defaults are
-those of `tc`. The simulator's models are written from that behaviour and compared with a real kernel
+This page lists every queueing discipline of experiment files, with its parameters, their defaults, and its sources: the
+file of the Linux kernel, and the RFCs and papers. Names and defaults are
+those of `tc`. The simulator's models follow these sources and are compared with a real kernel
 ([agreement](../agreement.md)); the other engines use the kernel itself. [Which queue should I
 use?](../which-queue.md) helps to choose.
 
@@ -27,12 +27,12 @@ def page() -> str:
     variants = schema["$defs"]["Queue"]["oneOf"]
     names = [variant["properties"]["qdisc"]["const"] for variant in variants]
     rows = ((f"[`{name}`](#{name})", _core.PURPOSES[name]) for name in names)
-    overview = table(["discipline", "what it is for"], rows)
+    overview = table(["discipline", "purpose"], rows)
     return INTRODUCTION + overview + "".join(_section(schema, variant) for variant in variants).rstrip() + "\n"
 
 
 class _QueueSections(Sections):
-    """The tables of one discipline; a discipline inside it is any of this page."""
+    """The tables of one discipline; an inner discipline can be any of this page."""
 
     def _reference(self, name: str, path: str) -> str:
         if name == "Queue":

@@ -54,15 +54,15 @@ def test_a_path_that_is_named_exists(name: str) -> None:
     assert [path for path in sorted(paths) if not any(ROOT.glob(path))] == []
 
 
-def test_the_map_names_every_room() -> None:
+def test_the_map_names_every_directory_and_module() -> None:
     """Each top-level entry of the tree, each crate, and each package and module of the Python side."""
-    rooms = {path.split("/")[0] for path in TRACKED}
-    rooms |= {"/".join(path.split("/")[:2]) for path in TRACKED if path.startswith("crates/")}
-    rooms |= {"/".join(path.split("/")[:3]) for path in TRACKED if path.startswith("python/bufferscope/")}
-    rooms -= {room for room in rooms if room.endswith(("__init__.py", "py.typed"))}
+    parts = {path.split("/")[0] for path in TRACKED}
+    parts |= {"/".join(path.split("/")[:2]) for path in TRACKED if path.startswith("crates/")}
+    parts |= {"/".join(path.split("/")[:3]) for path in TRACKED if path.startswith("python/bufferscope/")}
+    parts -= {part for part in parts if part.endswith(("__init__.py", "py.typed"))}
     named = named_paths((ROOT / "ARCHITECTURE.md").read_text())
     named |= {path.split("/")[0] for path in named}
-    assert rooms - named == set()
+    assert parts - named == set()
 
 
 @every_document
