@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from browsers import draw_all
 from handmade import HandmadeRun, probes
+from matrices import COLOURS, result_of, typical
 from playwright.sync_api import Browser, Page, ViewportSize
+from reactions import run_of
 from reports import DRAWN, LABELS, document, run, stored
-from test_figures_matrix import COLOURS, result_of, typical
-from test_figures_reaction_time import run_of
 
 from bufferscope import figures, report
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from browsers import draw_all
+from matrices import competing
 from playwright.sync_api import Browser, ViewportSize
 from reports import document, stored
-from test_figures_matrix import competing
 
 from bufferscope import report
 

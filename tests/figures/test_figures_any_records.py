@@ -11,10 +11,10 @@ from typing import Any
 
 import polars as pl
 import pytest
+from figure_specs import with_everything
 from handmade import SCHEMAS, HandmadeResult, HandmadeRun, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_figures import with_everything
 
 from bufferscope import figures
 from bufferscope.figures import pictures

@@ -5,8 +5,8 @@ from typing import Any
 
 import polars as pl
 import pytest
+from figure_specs import data_of, layers, spec_of
 from handmade import MS, PING, SECOND, TCP, HandmadeResult, HandmadeRun, Rows, probes, scenario, sweep
-from test_figures import data_of, layers, spec_of
 
 from bufferscope import figures
 from bufferscope.figures import pictures

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 import vl_convert
+from figure_specs import data_of, layers, pinged, spec_of, with_everything
 from handmade import PING, SECOND, TCP, HandmadeResult, HandmadeRun, Rows, probes, scenario, sweep
+from matrices import competing
 from PIL import Image
-from test_figures import data_of, layers, pinged, spec_of, with_everything
-from test_figures_matrix import competing
 
 from bufferscope import figures
 from bufferscope.figures import labels, lettering, pictures, style

@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
+from figure_specs import data_of, layers, pinged, spec_of, with_everything
 from handmade import PING, SECOND, TCP, WEB, HandmadeResult, HandmadeRun, Rows, probes, scenario, sweep
-from test_figures import data_of, layers, pinged, spec_of, with_everything
-from test_figures_matrix import competing, result_of
+from matrices import competing, result_of
 
 from bufferscope import figures
 from bufferscope.figures import NAMES, pictures

@@ -1,8 +1,8 @@
 """The round-trip times of captured connections over time."""
 
 import polars as pl
+from figure_specs import data_of, layers, spec_of, trips
 from handmade import MS, TCP, UDP, HandmadeResult, HandmadeRun, Rows, scenario
-from test_figures import data_of, layers, spec_of, trips
 
 
 def drawn(rows: Rows, again: Rows = ()) -> tuple[pl.DataFrame, str]:  # type: ignore[assignment]

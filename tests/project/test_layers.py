@@ -60,7 +60,7 @@ def test_the_linter_finds_an_upward_import(tmp_path: Path, planted: str) -> None
     with (tmp_path / "bufferscope" / "stats" / "spread.py").open("a") as file:
         file.write(planted)
     linter = Path(sys.executable).with_name("lint-imports")
-    command = [linter, "--no-cache", "--config", "pyproject.toml"]
+    command = [str(linter), "--no-cache", "--config", "pyproject.toml"]
     environment = {"PYTHONPATH": str(tmp_path), "PATH": ""}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr

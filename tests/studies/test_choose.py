@@ -6,69 +6,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from choices import HOME, measured, study_of
 from laboratory import SMALL, Answer, write
 
 import bufferscope as bs
 from bufferscope import _core
 from bufferscope.base.errors import InputError
-from bufferscope.engines import one_engine
 from bufferscope.model.experiment import load
 from bufferscope.model.network import bulk_flows
 from bufferscope.stats.estimate import estimate
-from bufferscope.studies.choice import Study, plan_study
 from bufferscope.studies.choice.bottleneck import find
 from bufferscope.studies.choice.candidates import SHAPERS, Candidate
 from bufferscope.studies.choice.judging import Measured, judge
 
 Cli = Callable[..., Answer]
-HOME = """\
-title = "A home"
-duration = "2s"
-[[link]]
-name = "core"
-ends = ["internet", "isp"]
-rate = "1gbit"
-delay = "10ms"
-[[link]]
-name = "wan"
-ends = ["isp", "home"]
-delay = "5ms"
-forward.rate = "20mbit"
-reverse.rate = "5mbit"
-[[link]]
-name = "spare"
-ends = ["isp", "shed"]
-[[traffic]]
-name = "download"
-kind = "tcp"
-from = "internet"
-to = "home"
-[[traffic]]
-name = "upload"
-kind = "tcp"
-from = "home"
-to = "internet"
-"""
-
-
-def measured(
-    name: str,
-    mbit: float,
-    ms: float,
-    mos: float | None = None,
-    scatter: float = 0.0,
-    limit: int | None = None,
-    n: int = 3,
-) -> Measured:
-    """A candidate; its repetitions scatter by this share. With a limit it is a size of tail drop."""
-
-    def values(mean: float) -> list[float]:
-        return [mean * (1 + scatter * (index - (n - 1) / 2)) for index in range(n)]
-
-    queue = {"qdisc": name} if limit is None else {"qdisc": "pfifo", "limit": f"{limit}p"}
-    candidate = Candidate(name, queue, is_size=limit is not None)
-    call = None if mos is None else estimate(values(mos))
-    return Measured(candidate, name, estimate(values(mbit)), estimate(values(ms)), estimate(values(ms)), call)
 
 
 SIZES = [
@@ -175,11 +126,6 @@ def test_a_network_without_rates_or_without_data_has_no_queue(tmp_path: Path) ->
     calls = HOME.replace('kind = "tcp"', 'kind = "voip"')
     with pytest.raises(InputError, match="no traffic that carries data"):
         find(load(write(tmp_path, calls)).points[0].scenario)
-
-
-def study_of(tmp_path: Path, text: str, *overrides: str, position: int = 0) -> Study:
-    experiment = load(write(tmp_path, text), overrides)
-    return plan_study(experiment, experiment.points[position], one_engine("sim"))
 
 
 def test_every_discipline_is_tried_or_said_to_be_left_out(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from choices import HOME, measured, study_of
 from laboratory import SMALL, Answer, write
-from test_choose import HOME, measured, study_of
 
 from bufferscope.analysis.lengths import size_command
 from bufferscope.stats.estimate import estimate
