@@ -1,4 +1,4 @@
-//! What happened to packets in a port's queue, as far as the discipline's counters show. The resulting rows of `drops`
+//! Drops and marks in a port's queue, from the discipline's counters. The resulting rows of `drops`
 //! have no flow and no size. Their time is that of the sample that found a counter increased.
 
 use bufferscope_records::{DropReason, DropRow, Layer, Name, Observed};
@@ -6,7 +6,7 @@ use bufferscope_scenario::Kind;
 
 use crate::kernel::qdisc_stats::QdiscStats;
 
-/// Numbers of packets of one port that have a row.
+/// The drops and marks of one port that already have a row.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FateCounts {
     drops: u64,
@@ -84,6 +84,6 @@ mod tests {
         let rows = told(&[codel(5, 0), codel(6, 0), codel(6, 1), codel(7, 1)]);
         let drops = |rows: &[&str]| rows.iter().filter(|word| **word != Reason::CODEL_MARK.word).count();
         assert_eq!(rows.iter().map(|rows| drops(rows)).collect::<Vec<_>>(), [5, 1, 0, 1]);
-        assert_eq!(rows[3], ["overlimit"], "what was not told then is told now");
+        assert_eq!(rows[3], ["overlimit"], "what was not reported then is reported now");
     }
 }

@@ -101,5 +101,5 @@ type Out = Box<dyn Write + Send>;
 
 fn run(request: &[u8], reopen: &impl Fn() -> io::Result<Out>) -> Result<(Summary, Out), Error> {
     let request = Request::read(request)?;
-    session::run(&request, reopen().map_err(Error::step("opening the way out"))?)
+    session::run(&request, reopen().map_err(Error::step("opening the output"))?)
 }

@@ -133,7 +133,7 @@ fn shaper(port: &bufferscope_scenario::Port) -> Option<Shaper> {
     [port.queue.shaper(), boosted()].into_iter().flatten().min_by_key(|shaper| shaper.rate_bps)
 }
 
-/// The bucket of a port's boost, as far as samples of what the port has sent tell.
+/// The bucket of a port's boost, as estimated from samples of what the port has sent.
 #[derive(Debug)]
 struct Tokens {
     bucket: TokenBucket,

@@ -74,7 +74,7 @@ struct Run<'a, W> {
     traffic: Traffic,
     sampler: Sampler,
     sampling: Sampling,
-    /// That of the flows, if it is another.
+    /// Flow sampling, if it has its own interval.
     flow_sampling: Option<Sampling>,
     /// If packets are captured.
     capture: Option<Capture>,

@@ -1,4 +1,4 @@
-//! A scenario's network that is up on this kernel, before there is any traffic.
+//! A scenario's network as built on this kernel, before any traffic.
 
 use bufferscope_plan::{Clock, DelayBy, Kernel, Plan};
 use bufferscope_scenario::Scenario;

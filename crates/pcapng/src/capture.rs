@@ -20,16 +20,16 @@ const TTL: u32 = 64;
 /// Linux' `ip_local_port_range`: where a client's ports begin, and how many there are.
 const EPHEMERAL: (u16, u16) = (32768, 28232);
 
-/// What an interface of the file shows: a place of a port.
+/// An interface of the file: a hook of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// The port.
     pub port: PortIndex,
-    /// The place.
+    /// The hook.
     pub place: Place,
     /// Its name in the file.
     pub name: String,
-    /// What it shows, in a sentence.
+    /// Its description, in a sentence.
     pub description: String,
 }
 
@@ -46,7 +46,7 @@ pub struct Outcome<W> {
 #[derive(Debug)]
 pub struct Capture<W>(Arc<Mutex<Option<Inner<W>>>>, Arc<Interfaces>);
 
-/// The numbers of the interfaces, by port and place.
+/// The numbers of the interfaces, by port and hook.
 #[derive(Debug)]
 struct Interfaces(Vec<[Option<u32>; PLACES]>);
 
@@ -74,7 +74,7 @@ struct Addresses {
 }
 
 impl<W: Write> Capture<W> {
-    /// A capture of a run of this scenario with this seed, which shows these places. Stores at most `snaplen` bytes of
+    /// A capture of a run of this scenario with this seed, with these interfaces. Stores at most `snaplen` bytes of
     /// each packet.
     ///
     /// # Errors
@@ -238,7 +238,7 @@ fn ephemeral(number: u64) -> u16 {
     EPHEMERAL.0 + (number % u64::from(EPHEMERAL.1)) as u16
 }
 
-/// What identifies a packet at all places where it is seen. (A discipline may split a packet; each part has its own.)
+/// What identifies a packet at every hook where it is seen. (A discipline may split a packet; each part has its own.)
 fn identification(contents: &Contents) -> u16 {
     let number = match contents {
         Contents::Segment { connection, segment, .. } => {

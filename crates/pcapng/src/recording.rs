@@ -6,7 +6,7 @@ use bufferscope_records::packets::{self, SeenPacket};
 
 use crate::blocks::Blocks;
 
-/// A file that is being written. Its interfaces are the places at which packets are seen.
+/// A file that is being written. It has one interface per vantage point.
 #[derive(Debug)]
 pub struct Recording<W> {
     blocks: Blocks<W>,
@@ -15,7 +15,7 @@ pub struct Recording<W> {
 }
 
 impl<W: Write> Recording<W> {
-    /// Begins a file with these interfaces, each with its name and what it shows in a sentence.
+    /// Begins a file with these interfaces, each with its name and a description.
     ///
     /// # Errors
     /// Those of `out`.
@@ -42,7 +42,7 @@ impl<W: Write> Recording<W> {
         self.blocks.packet(interface as u32, t_ns, data, length, None)
     }
 
-    /// Writes the packets of a [payload](packets), whose places are the numbers of the interfaces.
+    /// Writes the packets of a [payload](packets), which has the numbers of the interfaces.
     ///
     /// # Errors
     /// Those of `out`, and if the payload is malformed.

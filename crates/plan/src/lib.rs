@@ -16,7 +16,7 @@
 //! - A port with a *ring* has neither a shaper nor a veth device: it sends through a virtual machine's network card,
 //!   see [`Cards`].
 //!
-//! Nothing is resolved at run time: neighbours are permanent and IPv6 is off, so the only packets are the traffic's.
+//! Nothing is resolved at run time: neighbours are permanent and IPv6 is off, so the only packets are those of the traffic.
 
 mod hosts;
 mod links;
@@ -44,7 +44,7 @@ pub use shaper::LEAF_HANDLE;
 pub use sysctl::{SYN_LINEAR_TIMEOUTS, is_optional};
 pub use traffic::check;
 
-/// What holds packets back while they are on the wire.
+/// What implements the propagation delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DelayBy {
     /// The kernel's `sch_netem`, on a bridge in the delay namespace.
@@ -235,7 +235,7 @@ pub enum PlanError {
     /// A congestion control that only the simulator has.
     #[error("traffic `{traffic}`: no released Linux kernel has the congestion control {congestion}; use --engine sim")]
     Congestion {
-        /// The traffic.
+        /// The entry of traffic.
         traffic: String,
         /// The control's name in experiment files.
         congestion: &'static str,
@@ -249,7 +249,7 @@ pub enum PlanError {
     /// A kind of traffic that only the simulator's hosts have.
     #[error("traffic `{traffic}`: the kernel engines' hosts have no {kind} test; use --engine sim")]
     Traffic {
-        /// The traffic.
+        /// The entry of traffic.
         traffic: String,
         /// Its kind.
         kind: &'static str,

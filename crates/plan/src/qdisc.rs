@@ -40,7 +40,7 @@ impl<'a> Attaching<'a> {
         Self { device, port, lines: Vec::new(), attached: Vec::new() }
     }
 
-    /// Attaches a discipline, and all that it holds, at a place such as `root` or `parent 1:1`, inside the discipline
+    /// Attaches a discipline, and all that it holds, at a parent such as `root` or `parent 1:1`, inside the discipline
     /// `holder`. `table` is what the size table adds to the command.
     pub(super) fn attach(&mut self, qdisc: &Qdisc, holder: usize, place: &str, table: &str) -> Result<(), PlanError> {
         let Self { device, port, .. } = *self;
@@ -74,8 +74,8 @@ impl<'a> Attaching<'a> {
     }
 }
 
-/// What `u32` must match, in as many filters as it takes. The place of a port has another meaning in ICMP, so the protocol
-/// must match too.
+/// What `u32` must match, in as many filters as it takes. The bytes of the port have another meaning in ICMP, so the
+/// protocol must match too.
 fn matches(chosen: &Match) -> Vec<String> {
     const ICMP: u8 = 1;
     const TCP: u8 = 6;

@@ -19,7 +19,7 @@ const LONGEST_REFILL_S: u64 = 60;
 /// the following ones.
 pub const LEAF_HANDLE: u32 = 0x10 << 16;
 
-/// What stands for a wire: it lets the next packet go when the last one's transmission is over.
+/// How a port's rate is enforced: the next packet leaves when the transmission of the last one is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shaper {
     /// A class with an upper limit (`sch_hfsc`). While packets wait, it keeps to the schedule that began with the first of
@@ -73,7 +73,7 @@ impl Shaper {
     }
 }
 
-/// What passes in a time.
+/// The bytes sent in a time.
 fn burst_bytes(bits_per_second: u64, ns: u64) -> u128 {
     (u128::from(bits_per_second) * u128::from(ns)).div_ceil(8_000_000_000)
 }
@@ -143,7 +143,7 @@ fn txqueuelen(port: &Port, device: &str) -> Option<String> {
     Some(format!("link set dev {device} txqueuelen {unusual}"))
 }
 
-/// Attaches a port's discipline at a place. Returns the disciplines inside it.
+/// Attaches a port's discipline at a parent. Returns the disciplines inside it.
 fn attach(
     plan: &mut Plan,
     port: &Port,

@@ -10,7 +10,7 @@ use crate::sockets::{Opening, Side, Sockets, Transfer};
 use crate::starts::Starts;
 use crate::writer::Writer;
 
-/// The senders of a traffic.
+/// The senders of an entry of traffic.
 #[derive(Debug)]
 pub(crate) struct Bulk {
     parameters: TcpTraffic,

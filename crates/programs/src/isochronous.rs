@@ -1,4 +1,4 @@
-//! A sender of datagrams at a fixed interval, whatever becomes of them: one side of a call with G.711 over RTP, which
+//! A sender of datagrams at a fixed interval, whether or not they arrive: one side of a call with G.711 over RTP, which
 //! sends without silence suppression, or `irtt`, which measures round trips.
 //!
 //! [`Probes`](crate::Probes) keep track of the packets.

@@ -7,7 +7,7 @@
 //! a load is measured: the rate at which answers arrive, and their mean round-trip time.
 //!
 //! Two details are not published. The rate of large packets, which Java limited to 20 Mbit/s in most implementations, is
-//! limited here on average over 10 ms. A client that has heard nothing for a second sends one more packet;
+//! limited here on average over 10 ms. A client that has received nothing for a second sends one more packet;
 //! otherwise the loss of a few packets could end a load that has just begun.
 
 use bufferscope_scenario::NetalyzrTraffic;
@@ -19,15 +19,15 @@ const BURST_NS: u64 = 10_000_000;
 /// A load goes on with another packet after this time without an answer.
 const SILENCE_NS: u64 = 1_000_000_000;
 
-/// What a packet is for. The client's packets say so, so that the server knows the size of the answer.
+/// The stage that a packet belongs to. The client's packets carry it, so that the server knows the size of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum NetalyzrStage {
     /// Measure the round-trip time without load.
     Idle = 0,
-    /// Fill the queues on the way from the server.
+    /// Fill the queues on the path from the server.
     Down = 1,
-    /// Fill the queues on the way to the server.
+    /// Fill the queues on the path to the server.
     Up = 2,
 }
 
@@ -100,7 +100,7 @@ struct Load {
     owed: u64,
     /// When the rate limit would let the next packet leave if packets left at equal intervals.
     due_ns: u64,
-    /// When something was last sent or heard.
+    /// When a packet was last sent or received.
     active_ns: u64,
     measured: RoundTrips,
 }

@@ -17,7 +17,7 @@ use crate::random::Uniform;
 use crate::sockets::{Ask, Opening, Side, Sockets, Transfer};
 use crate::starts::Starts;
 
-/// The browsers of a traffic, and its server.
+/// The browsers of an entry of traffic, and its server.
 #[derive(Debug)]
 pub(crate) struct Web {
     parameters: WebTraffic,

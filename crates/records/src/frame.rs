@@ -58,7 +58,7 @@ pub enum FrameError {
 pub fn other_protocol(found: Option<u32>) -> String {
     match found {
         Some(found) => format!("one has version {found} of their protocol, the other version {PROTOCOL}"),
-        None => format!("one tells no version of their protocol, the other has version {PROTOCOL}"),
+        None => format!("one states no version of their protocol, the other has version {PROTOCOL}"),
     }
 }
 

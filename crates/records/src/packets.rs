@@ -7,12 +7,12 @@
 
 const HEADER_BYTES: usize = 20;
 
-/// A packet that was seen somewhere.
+/// A captured packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeenPacket<'a> {
     /// When, in nanoseconds since the run's start.
     pub t_ns: u64,
-    /// Where: a number on which both sides agree.
+    /// Where: the number of the interface, on which both sides agree.
     pub place: u32,
     /// Its length in bytes.
     pub length: u32,

@@ -2,7 +2,7 @@
 //! them.
 //!
 //! Constant intervals are exact however long a flow lasts: the n-th datagram leaves n intervals after the first,
-//! rounded down to a nanosecond once. An on/off flow has a clock that stands still while it is off. Intervals are
+//! rounded down to a nanosecond once. An on/off flow has a clock that stops while it is off. Intervals are
 //! measured by that clock, as in ns-3's OnOffApplication, so the duty cycle and the rate hold whatever the lengths are.
 
 use crate::model::{DnsTraffic, OnOff, Pattern, Periods, UdpTraffic};

@@ -9,7 +9,7 @@ pub(crate) struct Notes {
 
 impl Notes {
     const KEPT: usize = 10;
-    /// The line that stands for the notes that are not kept.
+    /// The line in place of the notes that are not kept.
     const MORE: &str = "and more of the same kind";
 
     /// Adds a note, once.

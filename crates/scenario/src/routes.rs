@@ -28,7 +28,7 @@ pub struct Routing {
 /// There is traffic between nodes that no links join.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreachable {
-    /// The traffic.
+    /// The traffic sources.
     pub traffic: String,
     /// Its sender.
     pub from: String,

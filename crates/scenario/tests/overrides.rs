@@ -188,7 +188,7 @@ fn a_table_adds_or_replaces_a_traffic() {
             "traffic.call={kind='voip', name='x', from='h1', to='h2'}",
             "traffic.call.name: found a name, which the path has",
         ),
-        ("traffic.call=3", "traffic.call: found no key of a traffic"),
+        ("traffic.call=3", "traffic.call: found no key of a [[traffic]] entry"),
         ("link.line={ends=['h1', 'h2']}", "link.line: found no key of a link"),
     ] {
         let error = Experiment::parse(&lab_unswept(), "lab.toml", &set([change])).unwrap_err().to_string();

@@ -103,7 +103,7 @@ pub enum SimError {
         /// What can be changed.
         hint: &'static str,
     },
-    /// The records can't be stored; finishing the run tells why.
+    /// The records can't be stored; finishing the run returns the reason.
     #[error("the records can't be stored")]
     Unrecorded,
     /// The records could not be stored.
@@ -124,7 +124,7 @@ fn seconds(ns: &u64) -> String {
 /// - Samples are taken at every multiple of the sample interval from 0 on, and at the duration. A sample shows the
 ///   state before anything else that happens in the same nanosecond.
 /// - At the duration, sampling, new probes and new pages stop, and objects that have not arrived count as unfinished.
-///   The run then continues, with its traffic unchanged, until every probe sent has been answered or dropped, or has
+///   The run then continues, with the traffic unchanged, until every probe sent has been answered or dropped, or has
 ///   timed out.
 /// - A change of a wire's rate applies to the next packet that is sent; the one on the wire finishes at the old rate.
 /// - Packets take the path of the fewest hops; among equals, the one whose links come first in the scenario.

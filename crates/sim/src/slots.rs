@@ -24,7 +24,7 @@ pub(crate) enum Target {
     Sampler,
     /// A second is over.
     Second,
-    /// Somebody may begin to send on a channel (by index), or has sent.
+    /// A station may start, or has finished, transmitting on a channel (by index).
     Medium(u16),
     /// Traffic (by index) has something to begin.
     Begin(u32),

@@ -21,7 +21,7 @@ pub(super) fn run(console: Result<Console, Error>, mut report: File) -> Result<(
     // to wait for.
     let _ = tcdrain(io::stdout());
     let text = serde_json::to_vec(&told).expect("words and numbers are JSON");
-    report.write_all(&text).map_err(InitError::step("telling how the program ended"))
+    report.write_all(&text).map_err(InitError::step("reporting how the program ended"))
 }
 
 /// Gives this process its standard streams, which the program inherits.

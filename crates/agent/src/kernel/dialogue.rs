@@ -1,4 +1,4 @@
-//! A dialogue with a program through its input and output, with a time limit.
+//! Runs a program with input on its standard input, and reads its standard error, with a time limit.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// Output of a program beyond this is discarded.
+/// Standard error beyond this is discarded.
 const MOST_BYTES: usize = 64 * 1024;
 /// Time between two checks whether a program has exited. One that has closed its output is about to exit.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -21,11 +21,11 @@ pub(crate) struct Ended {
     pub(crate) answer: String,
 }
 
-/// Writes `input` to a program, reads its output and waits for its end. Returns `None` if the program had to be killed
-/// after `limit`.
+/// Writes `input` to a program, reads its standard error and waits for its exit. Returns `None` if the program had to be
+/// killed after `limit`.
 ///
-/// Its standard input and error are pipes. It is not an error if the program stops reading; its output then says what
-/// is wrong.
+/// Its standard input and error are pipes. It is not an error if the program stops reading; its standard error
+/// then gives the reason.
 pub(crate) fn hold(mut child: Child, input: &[u8], limit: Duration) -> io::Result<Option<Ended>> {
     let until = Instant::now() + limit;
     let ended = hear(&mut child, input, until).and_then(|answer| Ok(answer.zip(wait(&mut child, until)?)));

@@ -163,7 +163,7 @@ fn failed_lines(answer: &str) -> Vec<usize> {
 fn said(answer: &str) -> String {
     let lines: Vec<&str> =
         answer.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with("Command failed")).collect();
-    if lines.is_empty() { "failed without a word".to_owned() } else { lines.join("; ") }
+    if lines.is_empty() { "failed without a message".to_owned() } else { lines.join("; ") }
 }
 
 #[cfg(test)]

@@ -109,7 +109,7 @@ impl<'a> Attendant<'a> {
     /// Handles a change of the program's state. Returns how it ended, if it has ended.
     fn look_after(&mut self, group: Pid) -> io::Result<Option<Ending>> {
         match waited(group) {
-            None => Err(io::Error::other("the program was waited for by somebody else")),
+            None => Err(io::Error::other("another process has already waited for the program")),
             Some(WaitStatus::Stopped(_, signal)) => {
                 self.stopped(group, signal)?;
                 Ok(None)

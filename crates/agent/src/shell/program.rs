@@ -9,7 +9,7 @@ use crate::kernel::tool::search_path;
 
 /// The shell if the user has not chosen one.
 const SHELL: &str = "/bin/sh";
-/// The environment variable that tells a program on which host it runs.
+/// The environment variable that contains the name of the host on which a program runs.
 const VARIABLE: &str = "BUFFERSCOPE_HOST";
 
 /// A program with its arguments.

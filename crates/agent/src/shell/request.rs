@@ -60,7 +60,7 @@ pub enum Wanted {
 pub struct Build {
     /// Its scenario.
     pub scenario: Scenario,
-    /// Where the traffic's random numbers come from.
+    /// The seed of the random numbers of the traffic.
     #[serde(default)]
     pub seed: u64,
     /// What implements the propagation delay.

@@ -25,7 +25,7 @@ pub(super) struct Flow {
     requests: Requests,
 }
 
-/// Which connection something happened to, and what happened.
+/// The events of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
     pub(super) traffic: usize,
@@ -61,7 +61,7 @@ impl Flow {
         connection.pump()
     }
 
-    /// The news for the programs after an end was served.
+    /// The events for the programs after an end was served.
     pub(super) fn news(&mut self, side: Side, served: &Served) -> Option<Told> {
         let arrived = side != self.data_from && self.awaited.has_arrived(served.received);
         let is_client = side == Side::Client;

@@ -31,7 +31,7 @@ use streams::Streams;
 /// The shared state with which everything that generates traffic works.
 pub(crate) struct Desk<'a> {
     pub(crate) scenario: &'a Scenario,
-    /// The port of each traffic's server.
+    /// The port of the server of each entry of traffic.
     pub(crate) server_ports: Vec<u16>,
     pub(crate) network: &'a Network,
     pub(crate) reactor: Reactor,
@@ -71,7 +71,7 @@ pub(crate) struct Traffic {
     sources: Vec<Source>,
 }
 
-/// When a traffic sends its probes.
+/// When an entry of traffic sends its probes.
 #[derive(Debug)]
 struct Source {
     random: Random,
@@ -82,7 +82,7 @@ struct Source {
 }
 
 impl Traffic {
-    /// Opens everything that must exist before the first packet, and plans when each traffic begins.
+    /// Opens everything that must exist before the first packet, and plans when each entry of traffic begins.
     pub(crate) fn open(seed: u64, desk: &mut Desk<'_>) -> io::Result<Self> {
         let scenario = desk.scenario;
         let mut traffic = Self {
@@ -108,7 +108,7 @@ impl Traffic {
         Ok(traffic)
     }
 
-    /// It is time for a traffic's next connection, probe or page.
+    /// It is time for the next connection, probe or page of an entry of traffic.
     pub(crate) fn begin(&mut self, index: usize, desk: &mut Desk<'_>) -> io::Result<()> {
         let TrafficKind::Ping(ping) = &desk.scenario.traffic[index].kind else {
             return self.streams.begin(index, desk);
@@ -136,12 +136,12 @@ impl Traffic {
         Ok(())
     }
 
-    /// It is time for a traffic's next datagram.
+    /// It is time for the next datagram of an entry of traffic.
     pub(crate) fn send(&mut self, index: usize, flow: u32, desk: &mut Desk<'_>) -> io::Result<()> {
         self.datagrams[index].as_mut().map_or(Ok(()), |datagrams| datagrams.send(flow, desk))
     }
 
-    /// A traffic's look-up may have waited for long enough.
+    /// A look-up of an entry of traffic may have timed out.
     pub(crate) fn check(&mut self, index: usize, number: u64, desk: &mut Desk<'_>) -> io::Result<()> {
         self.datagrams[index].as_mut().map_or(Ok(()), |datagrams| datagrams.check(number, desk))
     }
@@ -150,7 +150,7 @@ impl Traffic {
         self.datagrams[index as usize].as_mut().map_or(Ok(()), |datagrams| datagrams.ready(end, desk))
     }
 
-    /// A traffic stops. Everything that is endless ends.
+    /// Stops an entry of traffic: unbounded flows are closed.
     pub(crate) fn stop(&mut self, index: usize, desk: &mut Desk<'_>) -> io::Result<()> {
         self.streams.stop(index, desk)
     }
@@ -213,7 +213,7 @@ impl Traffic {
         self.datagrams.iter_mut().flatten().try_for_each(|datagrams| datagrams.give_up(desk))
     }
 
-    /// Plans a probe for this time after the traffic's start.
+    /// Plans a probe for this time after the entry's start.
     fn plan(&mut self, index: usize, after_ns: u64, desk: &mut Desk<'_>) {
         let entry = &desk.scenario.traffic[index];
         let nominal_ns = entry.start_ns.saturating_add(after_ns);
@@ -225,7 +225,7 @@ impl Traffic {
     }
 }
 
-/// Whether a traffic may send a probe at this time. Probes continue after the end of the scenario, but then serve only
+/// Whether an entry of traffic may send a probe at this time. Probes continue after the end of the scenario, but then serve only
 /// to detect which earlier ones are lost.
 fn may_probe(index: usize, at_ns: u64, desk: &Desk<'_>) -> bool {
     let (stop_ns, duration_ns) = (desk.scenario.traffic[index].stop_ns, desk.scenario.duration_ns);

@@ -21,10 +21,10 @@ use crate::reactor::Token;
 /// Room for an IPv4 packet with an echo message.
 const PACKET_BYTES: usize = 65_536;
 
-/// The probes of one traffic.
+/// The probes of one entry of traffic.
 #[derive(Debug)]
 pub(super) struct Ping {
-    /// The traffic's index.
+    /// The index of the entry of traffic.
     pub(super) traffic: usize,
     name: Name,
     identifier: u16,
@@ -44,7 +44,7 @@ pub(super) struct Ping {
 }
 
 impl Ping {
-    /// Opens the sockets. `index` is the index among the scenario's pings, and `number` is the traffic's index.
+    /// Opens the sockets. `index` is the index among the scenario's pings, and `number` is the index of the entry of traffic.
     pub(super) fn open(
         index: u32,
         number: usize,

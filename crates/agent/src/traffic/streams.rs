@@ -1,4 +1,4 @@
-//! The programs that use TCP. This module tells them the time and what happens to their connections, and carries out
+//! The programs that use TCP. This module passes them the time and the events of their connections, and carries out
 //! their actions.
 
 use std::io;
@@ -67,7 +67,7 @@ impl Streams {
         Ok(())
     }
 
-    /// A traffic stops.
+    /// Stops an entry of traffic.
     pub(super) fn stop(&mut self, index: usize, desk: &mut Desk<'_>) -> io::Result<()> {
         match &mut self.programs[index] {
             Some(Planned { program, .. }) => program.on_stop(&mut Hands { traffic: index, tcp: &mut self.tcp, desk }),
@@ -75,7 +75,7 @@ impl Streams {
         }
     }
 
-    /// Connections have arrived at a traffic's server.
+    /// Connections have arrived at the server of an entry of traffic.
     pub(super) fn accept(&mut self, index: usize, desk: &mut Desk<'_>) -> io::Result<()> {
         self.tcp.accept(index, desk)
     }
@@ -109,7 +109,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Tells a program what happened to one of its connections.
+    /// Passes the events of a connection to its program.
     fn tell(&mut self, told: Told, desk: &mut Desk<'_>) -> io::Result<()> {
         let Told { traffic, number, news } = told;
         if let Some(Planned { program, .. }) = &mut self.programs[traffic] {

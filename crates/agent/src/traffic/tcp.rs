@@ -33,13 +33,13 @@ pub(super) struct Tcp {
     /// Number of the next connection. Numbers are never reused, so a late event cannot reach the wrong connection.
     next: u32,
     flows: Vec<Flow>,
-    /// How well the senders of each traffic were supplied with data.
+    /// How well the senders of each entry of traffic were supplied with data.
     supplies: Vec<Supply>,
     /// Flows that the server has not accepted yet, by traffic and the client's port.
     arriving: HashMap<(usize, u16), usize>,
 }
 
-/// A traffic entry's server.
+/// The server of an entry of traffic.
 #[derive(Debug)]
 struct Service {
     listener: OwnedFd,
@@ -51,7 +51,7 @@ struct Service {
 }
 
 impl Tcp {
-    /// Opens the servers; `ends` holds the nodes of client and server for each traffic that uses TCP.
+    /// Opens the servers; `ends` holds the nodes of client and server for each entry that uses TCP.
     pub(super) fn open(ends: &[Option<[NodeIndex; 2]>], desk: &mut Desk<'_>) -> io::Result<Self> {
         let scenario = desk.scenario;
         let mut tcp = Self {
@@ -73,7 +73,7 @@ impl Tcp {
         Ok(tcp)
     }
 
-    /// Opens a traffic's next connection.
+    /// Opens the next connection of an entry of traffic.
     pub(super) fn connect(&mut self, traffic: usize, opening: &Opening, desk: &mut Desk<'_>) -> io::Result<()> {
         let Some(service) = &self.services[traffic] else { return Ok(()) };
         let Some(host) = &mut self.hosts[service.client] else { return Ok(()) };
@@ -105,7 +105,7 @@ impl Tcp {
         Ok(())
     }
 
-    /// A connection is ready; returns the news for the programs.
+    /// A connection is ready; returns the events for the programs.
     pub(super) fn ready(&mut self, number: u32, flags: EpollFlags, desk: &mut Desk<'_>) -> io::Result<Option<Told>> {
         let Some(connection) = self.connections.get_mut(&number) else { return Ok(None) };
         let flow = &mut self.flows[connection.flow];

@@ -125,7 +125,7 @@ pub(crate) fn run(scenario: &Scenario, options: Value) -> Report {
     child.stdout.take().unwrap().read_to_end(&mut bytes).unwrap();
     let succeeded = child.wait().unwrap().success();
     let report = read(&bytes);
-    assert_eq!(report.end.is_ok(), succeeded, "the exit status tells what the frames tell: {:?}", report.end);
+    assert_eq!(report.end.is_ok(), succeeded, "the exit status agrees with the frames: {:?}", report.end);
     report
 }
 

@@ -21,7 +21,7 @@ fn eavesdropper(protocol: c_int) -> Option<OwnedFd> {
         let _ = writeln!(io::stderr(), "skipped: no raw socket: {}", io::Error::last_os_error());
         return None;
     }
-    // SAFETY: the kernel just gave this descriptor, and nobody else has it.
+    // SAFETY: the kernel just gave this descriptor, and nothing else owns it.
     Some(unsafe { std::os::fd::FromRawFd::from_raw_fd(fd) })
 }
 

@@ -90,7 +90,7 @@ pub(crate) struct About {
     /// A short name for that document, by which experiments are grouped. Default: as `source`.
     #[schemars(example = &"UCAS lab 2")]
     pub(crate) document: Option<Line>,
-    /// What is done and why, in a few sentences.
+    /// The method and its purpose, in a few sentences.
     pub(crate) description: Option<Text>,
     /// The figures of its report, by name.
     #[serde(default)]
@@ -98,7 +98,7 @@ pub(crate) struct About {
     pub(crate) figures: Vec<Name>,
     /// Remarks for the report, in Markdown.
     pub(crate) notes: Option<Text>,
-    /// Runs of each point, with successive seeds, if the command line does not say how many.
+    /// Number of runs of each point, with successive seeds, unless the command line sets it.
     #[serde(default = "defaults::repeat")]
     #[schemars(range(min = 1, max = 1000))]
     pub(crate) repeat: u32,
@@ -138,7 +138,7 @@ pub(crate) struct Setup {
     /// Settings of single hosts. A host without its own settings needs no entry.
     #[serde(default)]
     pub(crate) host: Vec<Host>,
-    /// The traffic.
+    /// The traffic sources.
     #[schemars(length(min = 1))]
     pub(crate) traffic: Vec<Traffic>,
 }

@@ -27,7 +27,7 @@ pub(crate) struct Sending {
     /// Number of packets in flight. Only for the congestion control `window`, which requires it.
     #[schemars(example = &"40p")]
     pub(crate) window: Option<FixedWindow>,
-    /// Queueing delay that `ledbat` and `ledbat++` aim at. Default: 100ms for `ledbat`, 60ms for `ledbat++`.
+    /// Target queueing delay of `ledbat` and `ledbat++`. Default: 100ms for `ledbat`, 60ms for `ledbat++`.
     #[schemars(example = &"60ms")]
     pub(crate) target: Option<DelayTarget>,
     /// Negotiate and use ECN (RFC 3168).

@@ -97,7 +97,7 @@ impl Discipline for Choke {
     type Keys = Keys;
 
     const PURPOSE: &'static str =
-        "RED that also drops pairs of packets of one flow: holds back floods without a table of flows.";
+        "RED that also drops pairs of packets of one flow: limits unresponsive flows without a flow table.";
     const SOURCE: &'static str = "net/sched/sch_choke.c; R. Pan, B. Prabhakar and K. Psounis, CHOKe, 2000";
     const MODULE: &'static str = "sch_choke";
     const SAMPLE: &'static str = "choke limit 100 bandwidth 10mbit";

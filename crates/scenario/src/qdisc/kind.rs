@@ -65,7 +65,7 @@ impl Kind {
 /// Why a packet was dropped, or marked with Congestion Experienced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reason {
-    /// The word that stands for it in the records.
+    /// Its name in the records.
     pub word: &'static str,
     /// Whether the packet was marked and not dropped.
     pub marks: bool,

@@ -329,7 +329,7 @@ impl Qdisc {
         let inside = |inner: &&Self| Some((inner.kind().name, inner.outermost_key()?));
         if let Some((name, key)) = qdisc.all().iter().skip(1).find_map(inside) {
             let found = format!("{key} of {name} inside another discipline");
-            problems.add(|| Problem::new(path, found, format!("{key} only of the port's own discipline")));
+            problems.add(|| Problem::new(path, found, format!("{key} only in the outermost discipline of the port")));
             return None;
         }
         Some(qdisc)

@@ -37,7 +37,7 @@ pub(super) fn irtt(keys: &Irtt) -> IrttTraffic {
     IrttTraffic { interval_ns: keys.interval.get(), payload_bytes: keys.size.get_u32(), timeout_ns: keys.timeout.get() }
 }
 
-/// A test that can be completed within the `time_ns` that its traffic lasts.
+/// A test that can be completed within `time_ns`, the duration of its entry.
 pub(super) fn netalyzr(keys: &Netalyzr, time_ns: u64, path: &str, problems: &mut Problems) -> NetalyzrTraffic {
     let test = NetalyzrTraffic {
         probes: keys.probes,

@@ -28,7 +28,7 @@ pub(crate) struct Opening {
     pub(crate) remember: [bool; 2],
 }
 
-/// How programs identify a connection: by its traffic and its number within that traffic.
+/// How programs identify a connection: by its entry of traffic and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Id {
     pub(crate) traffic: u32,
@@ -48,7 +48,7 @@ pub(crate) struct Connection {
     awaited: Awaited,
     /// The requests that the server will receive.
     requests: Requests,
-    /// The programs have been told that the connection is established, and that it is over.
+    /// Whether the programs have been notified that the connection is established, and that it is closed.
     told_stands: bool,
     told_over: bool,
     /// The sender has been sampled once after it closed.
@@ -92,7 +92,7 @@ impl Connection {
         }
     }
 
-    /// The client writes this many bytes; `u64::MAX` stands for an endless supply.
+    /// The client writes this many bytes; `u64::MAX` is unlimited.
     pub(crate) fn write(&mut self, now_ns: u64, bytes: u64, out: &mut dyn Egress) {
         self.endpoint(Side::Client).offer(now_ns, bytes, out);
     }

@@ -103,7 +103,7 @@ impl Connections {
         self.run(index, Side::Client, act, net, recording);
     }
 
-    /// A segment has arrived at one end. Returns the news that the programs must be told.
+    /// A segment has arrived at one end. Returns the events for the programs.
     pub(crate) fn receive<S: Sink>(
         &mut self,
         packet: &TcpPacket,

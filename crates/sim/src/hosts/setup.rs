@@ -1,4 +1,4 @@
-//! The input from which every traffic is built, apart from the parameters of its kind.
+//! The input from which every source of traffic is built, apart from the parameters of its kind.
 
 use bufferscope_programs as programs;
 use bufferscope_records::Name;
@@ -8,7 +8,7 @@ use crate::network::{Account, Labels, Network};
 use crate::random::{Random, Stream};
 use crate::slots::Slots;
 
-/// A traffic of a scenario, with all that is needed to create it.
+/// An entry of a scenario's traffic, with all that is needed to create its source.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup<'a> {
     pub(crate) scenario: &'a Scenario,
@@ -28,7 +28,7 @@ impl Setup<'_> {
         programs::Random::new(self.seed, self.index as usize)
     }
 
-    /// How late the traffic's timers are.
+    /// How late the timers of the entry's programs are.
     pub(crate) fn slack(&self) -> Random {
         Random::new(self.seed, Stream::Traffic(self.index))
     }
@@ -43,7 +43,7 @@ impl Setup<'_> {
         [self.traffic.from, self.traffic.to].map(|node| (node, net.routes.row(node)))
     }
 
-    /// Opens the account of the traffic's flow with this number (the first is 1). Returns the flow's name and index.
+    /// Opens the account of the flow with this number (the first is 1). Returns the flow's name and index.
     pub(crate) fn flow(&self, number: u32, net: &mut Network) -> (Name, u32) {
         let name = self.name.numbered(number);
         let account = Account { traffic: self.index, number: Some(number) };

@@ -18,7 +18,7 @@ use crate::slots::Slots;
 #[derive(Debug)]
 pub(crate) struct Sources(Vec<Source>);
 
-/// One traffic of the scenario.
+/// One entry of the scenario's traffic.
 #[derive(Debug)]
 enum Source {
     Ping(Ping),
@@ -39,7 +39,7 @@ impl Sources {
         sources
     }
 
-    /// Adds the scenario's traffic that there is not yet, which follows the rest.
+    /// Adds the entries of the scenario's traffic that do not exist yet. They follow the existing ones.
     pub(crate) fn add<S: Sink>(
         &mut self,
         scenario: &Scenario,
@@ -56,7 +56,7 @@ impl Sources {
         }
     }
 
-    /// It is time for something that a traffic has planned.
+    /// It is time for a planned action of an entry of traffic.
     pub(crate) fn begin<S: Sink>(&mut self, traffic: u32, around: &mut Surroundings<'_, S>) {
         match self.source(traffic) {
             Source::Ping(ping) => ping.begin(around.net, around.recording),
@@ -65,7 +65,7 @@ impl Sources {
         }
     }
 
-    /// A traffic must stop, or one of its awaited items may have timed out.
+    /// An entry of traffic must stop, or one of its awaited items may have timed out.
     pub(crate) fn end<S: Sink>(&mut self, traffic: u32, around: &mut Surroundings<'_, S>) {
         match self.source(traffic) {
             Source::Ping(ping) => ping.time_out(around.net, around.recording),
@@ -74,7 +74,7 @@ impl Sources {
         }
     }
 
-    /// A traffic stops at `stop_ns`, earlier than planned.
+    /// The stop of an entry of traffic is brought forward to `stop_ns`.
     pub(crate) fn bring_stop_forward(&mut self, traffic: u32, stop_ns: u64, net: &mut Network) {
         match self.source(traffic) {
             Source::Ping(ping) => ping.bring_stop_forward(stop_ns, net),
@@ -83,14 +83,14 @@ impl Sources {
         }
     }
 
-    /// From now on a traffic of endless flows has this many of them.
+    /// From now on an entry of unbounded flows has this many of them.
     pub(crate) fn set_flows<S: Sink>(&mut self, traffic: u32, flows: u32, around: &mut Surroundings<'_, S>) {
         if let Source::Streams(streams) = self.source(traffic) {
             streams.set_flows(flows, around);
         }
     }
 
-    /// Tells the programs of a connection what happened to it.
+    /// Passes the events of a connection to its programs.
     #[cold]
     pub(crate) fn tell<S: Sink>(&mut self, id: Id, news: News, around: &mut Surroundings<'_, S>) {
         if let Source::Streams(streams) = self.source(id.traffic) {

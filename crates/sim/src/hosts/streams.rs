@@ -16,7 +16,7 @@ use crate::random::{Random, Stream};
 use crate::slots::Slots;
 use crate::tcp::{self, Egress, Timers};
 
-/// The programs of one traffic, and the connections they have opened.
+/// The programs of one entry of traffic, and the connections they have opened.
 #[derive(Debug)]
 pub(crate) struct Streams {
     program: Program<programs::Random>,
@@ -24,7 +24,7 @@ pub(crate) struct Streams {
     slots: Slots,
 }
 
-/// The connections of one traffic.
+/// The connections of one entry of traffic.
 #[derive(Debug)]
 struct Opened {
     traffic: (u32, Name),
@@ -58,7 +58,7 @@ struct Hands<'a, 'b, S: Sink> {
 }
 
 impl Streams {
-    /// The programs of a traffic that opens TCP connections.
+    /// The programs of an entry of traffic that opens TCP connections.
     pub(crate) fn new(setup: &Setup<'_>, sending: Sending, net: &mut Network) -> Self {
         let Setup { traffic, index, seed, .. } = *setup;
         let program = Program::new(traffic, index as usize, seed, setup.starts()).expect("it opens connections");
@@ -100,7 +100,7 @@ impl Streams {
         let Ok(()) = self.program.on_stop(&mut Hands { opened: &mut self.opened, around });
     }
 
-    /// The traffic stops at `stop_ns`, earlier than planned.
+    /// The stop is brought forward to `stop_ns`.
     pub(crate) fn bring_stop_forward(&mut self, stop_ns: u64, net: &mut Network) {
         self.program.bring_stop_forward(stop_ns);
         if self.program.has_to_be_stopped() {

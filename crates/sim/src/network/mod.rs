@@ -160,7 +160,7 @@ impl Network {
         self.events.now()
     }
 
-    /// The account of a new flow. `number` tells it from the others of its traffic.
+    /// The account of a new flow. `number` distinguishes it from the others of its entry.
     pub(crate) fn flow(&self, name: Name, account: Account, number: u32, labels: Labels) -> Flow {
         let hash = Random::new(self.seed, Stream::Hash { traffic: account.traffic, number }).next_u32();
         Flow { name, account, labels, hashes: [hash; 2], sent: 0, delivered: 0, dropped: 0, held: 0 }
@@ -202,7 +202,7 @@ impl Network {
                 }
                 xmit
             }
-            Step::Deliver => unreachable!("the two ends of a traffic are different nodes"),
+            Step::Deliver => unreachable!("the two ends of an entry of traffic are different nodes"),
         }
     }
 

@@ -181,7 +181,7 @@ pub(crate) struct Datagram {
     pub(crate) way: Way,
 }
 
-/// The two directions of a traffic.
+/// The two directions of an entry of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// From `from` to `to`.

@@ -85,7 +85,7 @@ pub fn footprint(scenario: &Scenario) -> Result<Footprint, SimError> {
     })
 }
 
-/// The ports on the path of a traffic's data, from its source to its destination.
+/// The ports on the path of the data of an entry of traffic, from its source to its destination.
 fn path(scenario: &Scenario, routes: &Routes, traffic: &Traffic) -> Vec<PortIndex> {
     let row = routes.row(traffic.to);
     let mut ports = Vec::new();
@@ -98,7 +98,7 @@ fn path(scenario: &Scenario, routes: &Routes, traffic: &Traffic) -> Vec<PortInde
     ports
 }
 
-/// The connections and packets that a traffic can have at one time.
+/// The connections and packets that an entry of traffic can have at one time.
 #[derive(Debug)]
 struct Load {
     path: Vec<PortIndex>,
@@ -214,7 +214,7 @@ struct Inflow {
     bits_per_second: u64,
 }
 
-/// Packets that can be in each port, or on its wire, with this traffic.
+/// Packets that can be in each port, or on its wire, with this load.
 fn standing(loads: &[Load], ports: &[&PortParameters]) -> BTreeMap<PortIndex, u64> {
     let mut inflows: BTreeMap<PortIndex, Inflow> = BTreeMap::new();
     for (load, port) in loads.iter().flat_map(|load| load.path.iter().map(move |port| (load, *port))) {

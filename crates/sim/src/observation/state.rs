@@ -48,7 +48,7 @@ pub struct SenderState {
     pub cwnd_bytes: Option<u64>,
     /// Slow-start threshold; `None`: still unlimited, or not TCP.
     pub ssthresh_bytes: Option<u64>,
-    /// Payload sent and neither acknowledged (over UDP, arrived) nor concluded lost.
+    /// Payload in flight: sent and neither acknowledged (over UDP, arrived) nor marked lost.
     pub inflight_bytes: u64,
     /// Smoothed round-trip time; `None`: not measured yet, or not TCP.
     pub srtt_ns: Option<u64>,

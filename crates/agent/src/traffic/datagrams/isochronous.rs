@@ -12,7 +12,7 @@ use super::{DATAGRAM_BYTES, End, Opener, open_pair};
 use crate::reactor::Event;
 use crate::traffic::Desk;
 
-/// The senders of one traffic.
+/// The senders of one entry of traffic.
 #[derive(Debug)]
 pub(in crate::traffic) struct Isochronous {
     index: usize,

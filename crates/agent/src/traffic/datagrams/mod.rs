@@ -27,7 +27,7 @@ const DATAGRAM_BYTES: usize = 2048;
 /// Number of datagrams that are read from a socket, or sent late, in a row before others get their turn.
 const AT_ONCE: usize = 256;
 
-/// One traffic.
+/// One entry of traffic.
 #[derive(Debug)]
 pub(super) enum Datagrams {
     Udp(Udp),
@@ -35,7 +35,7 @@ pub(super) enum Datagrams {
     Dns(Dns),
 }
 
-/// Opens one traffic after the other, with ports that do not conflict.
+/// Opens the entries of traffic one after the other, with ports that do not conflict.
 #[derive(Debug)]
 pub(super) struct Opener {
     seed: u64,
@@ -104,7 +104,7 @@ fn open_pair(index: usize, fixed: End, opener: &mut Opener, desk: &Desk<'_>) -> 
     Ok(sockets)
 }
 
-/// The two ends of a traffic.
+/// The two ends of an entry of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     From,

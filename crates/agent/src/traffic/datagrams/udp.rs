@@ -20,7 +20,7 @@ const LATE_NS: u64 = 1_000_000;
 /// At most one in this many may be late.
 const LATE_ONE_IN: u64 = 100;
 
-/// The flows of one traffic.
+/// The flows of one entry of traffic.
 #[derive(Debug)]
 pub(in crate::traffic) struct Udp {
     index: usize,

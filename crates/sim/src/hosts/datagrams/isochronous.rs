@@ -16,7 +16,7 @@ use crate::network::packet::{Datagram, Way};
 use crate::observation::recording::Recording;
 use crate::random::Random;
 
-/// The senders of one traffic.
+/// The senders of one entry of traffic.
 #[derive(Debug)]
 pub(crate) struct Isochronous {
     hosts: Hosts,

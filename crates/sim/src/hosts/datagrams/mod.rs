@@ -22,7 +22,7 @@ pub(crate) use isochronous::Isochronous;
 pub(crate) use netalyzr::Netalyzr;
 pub(crate) use udp::Udp;
 
-/// One traffic.
+/// One entry of traffic.
 #[derive(Debug)]
 pub(crate) enum Datagrams {
     Udp(Udp),
@@ -31,7 +31,7 @@ pub(crate) enum Datagrams {
     Netalyzr(Netalyzr),
 }
 
-/// The two hosts of a traffic.
+/// The two hosts of an entry of traffic.
 #[derive(Clone, Copy, Debug)]
 struct Hosts {
     traffic: u32,

@@ -12,7 +12,7 @@ use crate::network::packet::{Datagram, Way};
 use crate::observation::recording::Recording;
 use crate::random::Random;
 
-/// The flows of one traffic.
+/// The flows of one entry of traffic.
 #[derive(Debug)]
 pub(crate) struct Udp {
     hosts: Hosts,

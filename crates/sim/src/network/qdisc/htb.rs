@@ -98,7 +98,7 @@ impl Discipline for Htb {
         let is_class = |class: u16| usize::from(class) < parameters.classes.len();
         let named = parameters.filters.iter().map(|filter| filter.class).chain(parameters.default);
         if !named.into_iter().all(is_class) {
-            return Err("htb: a filter or the default names a class that there is not".to_owned());
+            return Err("htb: a filter or the default names a class that does not exist".to_owned());
         }
         let leaf = |(index, class): (u16, &HtbClass)| {
             let is_leaf = parameters.is_leaf(index);

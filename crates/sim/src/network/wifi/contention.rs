@@ -35,7 +35,7 @@ impl Backoff {
         (idle_since_ns + DIFS_NS + u64::from(self.slots) * SLOT_NS).max(now_ns)
     }
 
-    /// Somebody else begins now, on a channel that was idle since then.
+    /// Another station begins to transmit now, on a channel that was idle since then.
     pub(super) fn interrupt(&mut self, idle_since_ns: u64, now_ns: u64) {
         let counted = now_ns.saturating_sub(idle_since_ns + DIFS_NS) / SLOT_NS;
         self.slots = self.slots.saturating_sub(u32::try_from(counted).unwrap_or(u32::MAX));

@@ -78,7 +78,7 @@ enum Air {
     Busy,
 }
 
-/// Somebody who sends.
+/// A station that transmits.
 #[derive(Debug)]
 struct Sender {
     node: NodeIndex,
@@ -266,7 +266,7 @@ impl Medium {
         Some(Aggregate { receiver, tag, data_ns: phy.data_ns(bytes), acknowledgement_ns })
     }
 
-    /// Schedules the next transmission, if the channel is idle and somebody has something to send.
+    /// Schedules the next transmission, if the channel is idle and a station has packets.
     fn contend(&self, net: &mut Network) {
         let Air::Idle { since_ns } = self.air else { return };
         let now_ns = net.now();
