@@ -10,7 +10,7 @@ use bufferscope_programs::scramble;
 use bufferscope_scenario::sizes::DATAGRAM_HEADER_BYTES;
 use bufferscope_scenario::{NodeIndex, PortIndex, Scenario};
 use bufferscope_sim::tcp::window_scale;
-use bufferscope_sim::{Contents, Place, Sighting, Tap};
+use bufferscope_sim::{Contents, Hook, Sighting, Tap};
 
 use crate::blocks::Blocks;
 use crate::headers::{self, Beginning, Path, Transport};
@@ -26,7 +26,7 @@ pub struct Interface {
     /// The port.
     pub port: PortIndex,
     /// The hook.
-    pub place: Place,
+    pub hook: Hook,
     /// Its name in the file.
     pub name: String,
     /// Its description, in a sentence.
@@ -48,9 +48,9 @@ pub struct Capture<W>(Arc<Mutex<Option<Inner<W>>>>, Arc<Interfaces>);
 
 /// The numbers of the interfaces, by port and hook.
 #[derive(Debug)]
-struct Interfaces(Vec<[Option<u32>; PLACES]>);
+struct Interfaces(Vec<[Option<u32>; HOOKS]>);
 
-const PLACES: usize = Place::Dropped as usize + 1;
+const HOOKS: usize = Hook::Dropped as usize + 1;
 
 #[derive(Debug)]
 struct Inner<W> {
@@ -88,10 +88,10 @@ impl<W: Write> Capture<W> {
         out: W,
     ) -> io::Result<Self> {
         let mut blocks = Blocks::begin(out, application, comment)?;
-        let mut numbers = vec![[None; PLACES]; 2 * scenario.links.len()];
+        let mut numbers = vec![[None; HOOKS]; 2 * scenario.links.len()];
         for (number, interface) in (0..).zip(interfaces) {
             blocks.interface(&interface.name, &interface.description, snaplen)?;
-            numbers[interface.port as usize][interface.place as usize] = Some(number);
+            numbers[interface.port as usize][interface.hook as usize] = Some(number);
         }
         let inner = Inner {
             blocks,
@@ -140,12 +140,12 @@ impl<W> Clone for Capture<W> {
 }
 
 impl<W: Write + Send + std::fmt::Debug> Tap for Capture<W> {
-    fn wants(&self, port: PortIndex, place: Place) -> bool {
-        self.1.0[port as usize][place as usize].is_some()
+    fn wants(&self, port: PortIndex, hook: Hook) -> bool {
+        self.1.0[port as usize][hook as usize].is_some()
     }
 
     fn see(&mut self, sighting: &Sighting) {
-        let Some(interface) = self.1.0[sighting.port as usize][sighting.place as usize] else { return };
+        let Some(interface) = self.1.0[sighting.port as usize][sighting.hook as usize] else { return };
         let mut guard = self.inner();
         let Some(inner) = guard.as_mut().filter(|inner| inner.failed.is_none()) else { return };
         if let Err(error) = inner.write(interface, sighting) {

@@ -165,7 +165,7 @@ pub struct ShapedPort {
     /// The device in that node's namespace.
     pub device: String,
     /// Link and direction (0 forward, 1 reverse) in the scenario.
-    pub place: (usize, usize),
+    pub link_direction: (usize, usize),
     /// The rate in bits per second with which the experiment begins.
     pub rate_bps: u64,
     /// The disciplines inside its queueing discipline, each before those inside it in turn.
@@ -203,11 +203,11 @@ pub struct RateChange {
 pub enum PlanError {
     /// A value that Linux can't hold.
     #[error(
-        "{place}: {what} {value} is more than Linux' {holder} can hold ({most}); use a smaller one, or --engine sim"
+        "{location}: {what} {value} is more than Linux' {holder} can hold ({most}); use a smaller one, or --engine sim"
     )]
     TooLarge {
         /// Port or node.
-        place: String,
+        location: String,
         /// The quantity.
         what: &'static str,
         /// Its value.
@@ -219,12 +219,12 @@ pub enum PlanError {
     },
     /// A time with a finer resolution than the kernel's.
     #[error(
-        "{place}: {what} of {value_ns}ns is not a whole number of microseconds, as Linux' {holder} counts; \
+        "{location}: {what} of {value_ns}ns is not a whole number of microseconds, as Linux' {holder} counts; \
              use a multiple of 1us, or --engine sim"
     )]
     TooFine {
         /// The port.
-        place: String,
+        location: String,
         /// The quantity.
         what: &'static str,
         /// Its value.

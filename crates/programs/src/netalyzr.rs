@@ -56,7 +56,7 @@ pub enum NetalyzrStep {
     /// Send this packet, which is for this stage, and ask again.
     Send(NetalyzrStage, Datagram),
     /// A load is over. Ask again.
-    Told(NetalyzrEstimate),
+    Estimated(NetalyzrEstimate),
     /// Nothing before this time, unless an answer arrives.
     Wait(u64),
     /// The test is over.
@@ -177,7 +177,7 @@ impl NetalyzrClient {
         let until_ns = self.load.from_ns + self.test.load_ns;
         if now_ns >= until_ns {
             self.phase = if stage == NetalyzrStage::Down { Phase::Before(NetalyzrStage::Up) } else { Phase::Over };
-            return Some(NetalyzrStep::Told(self.estimate(stage)));
+            return Some(NetalyzrStep::Estimated(self.estimate(stage)));
         }
         if now_ns >= self.stop_ns {
             self.phase = Phase::Over;
@@ -333,7 +333,7 @@ mod tests {
             sent: 1,
             received: 3,
         };
-        assert_eq!(step, NetalyzrStep::Told(expected));
+        assert_eq!(step, NetalyzrStep::Estimated(expected));
         assert_eq!(client.next(2520 * MS), NetalyzrStep::Finished);
     }
 

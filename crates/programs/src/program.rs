@@ -23,13 +23,13 @@ pub struct Program<U> {
 
 /// The events of a connection since the last notification.
 #[derive(Clone, Copy, Debug)]
-pub struct News {
+pub struct ConnectionEvents {
     /// The client's handshake has completed.
-    pub stands: bool,
+    pub established: bool,
     /// All expected payload has arrived.
     pub arrived: bool,
     /// The server has closed its side, as the client sees it.
-    pub over: bool,
+    pub closed: bool,
 }
 
 #[derive(Debug)]
@@ -39,11 +39,11 @@ enum Kind {
     Swarm(Swarm),
 }
 
-impl News {
+impl ConnectionEvents {
     /// Whether there is any event.
     #[inline]
     pub fn is_any(self) -> bool {
-        self.stands || self.arrived || self.over
+        self.established || self.arrived || self.closed
     }
 }
 
@@ -98,24 +98,30 @@ impl<U: Uniform> Program<U> {
     }
 
     /// Handles the events of a connection.
-    pub fn hear<S: Sockets>(&mut self, now_ns: u64, number: u32, news: News, sockets: &mut S) -> Result<(), S::Error> {
-        if news.stands {
-            self.on_stands(number, sockets)?;
+    pub fn on_events<S: Sockets>(
+        &mut self,
+        now_ns: u64,
+        number: u32,
+        events: ConnectionEvents,
+        sockets: &mut S,
+    ) -> Result<(), S::Error> {
+        if events.established {
+            self.on_established(number, sockets)?;
         }
-        if news.arrived {
+        if events.arrived {
             self.on_arrived(now_ns, number, sockets)?;
         }
-        if news.over {
-            self.on_over(now_ns, number, sockets)?;
+        if events.closed {
+            self.on_closed(now_ns, number, sockets)?;
         }
         Ok(())
     }
 
-    fn on_stands<S: Sockets>(&mut self, number: u32, sockets: &mut S) -> Result<(), S::Error> {
+    fn on_established<S: Sockets>(&mut self, number: u32, sockets: &mut S) -> Result<(), S::Error> {
         match &mut self.kind {
             Kind::Bulk(_) => Ok(()),
-            Kind::Web(web) => web.on_stands(number, sockets),
-            Kind::Swarm(swarm) => swarm.on_stands(number, sockets),
+            Kind::Web(web) => web.on_established(number, sockets),
+            Kind::Swarm(swarm) => swarm.on_established(number, sockets),
         }
     }
 
@@ -127,9 +133,9 @@ impl<U: Uniform> Program<U> {
         }
     }
 
-    fn on_over<S: Sockets>(&mut self, now_ns: u64, number: u32, sockets: &mut S) -> Result<(), S::Error> {
+    fn on_closed<S: Sockets>(&mut self, now_ns: u64, number: u32, sockets: &mut S) -> Result<(), S::Error> {
         match &mut self.kind {
-            Kind::Bulk(bulk) => bulk.on_over(now_ns, number, &mut self.agenda, sockets),
+            Kind::Bulk(bulk) => bulk.on_closed(now_ns, number, &mut self.agenda, sockets),
             Kind::Web(_) | Kind::Swarm(_) => Ok(()),
         }
     }

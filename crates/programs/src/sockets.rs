@@ -2,7 +2,7 @@
 
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum Role {
     /// Connects.
     Client,
     /// Is connected to.
@@ -15,7 +15,7 @@ pub struct Opening {
     /// Its number within the entry of traffic, counted from 1 without a gap.
     pub number: u32,
     /// The end that sends the data under test.
-    pub data_from: Side,
+    pub data_from: Role,
     /// Payload that the other end waits for, in addition to what is [requested](Ask).
     pub expects: Option<u64>,
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use bufferscope_pcapng::{Capture, Interface};
 use bufferscope_scenario::{PortIndex, Scenario};
-use bufferscope_sim::{Place, SimError, Simulation, Summary};
+use bufferscope_sim::{Hook, SimError, Simulation, Summary};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
@@ -17,7 +17,7 @@ use crate::simulate::{Watch, told};
 /// The program that writes the files, as they name it.
 pub(crate) const APPLICATION: &str = concat!("bufferscope ", env!("CARGO_PKG_VERSION"));
 
-/// An interface as Python describes it: port, place, name, description.
+/// An interface as Python describes it: port, hook, name, description.
 type Described = (PortIndex, String, String, String);
 
 /// Simulates a scenario again, and writes its packets into `file`. Other Python threads continue to run meanwhile.
@@ -68,14 +68,14 @@ fn write(
     Ok((summary, outcome.packets))
 }
 
-fn interface((port, place, name, description): Described) -> PyResult<Interface> {
-    let place = match place.as_str() {
-        "qdisc" => Place::Qdisc,
-        "ring" => Place::Ring,
-        "wire" => Place::Wire,
-        "arrived" => Place::Arrived,
-        "dropped" => Place::Dropped,
-        _ => return Err(PyValueError::new_err(format!("no place of a port is called {place:?}"))),
+fn interface((port, hook, name, description): Described) -> PyResult<Interface> {
+    let hook = match hook.as_str() {
+        "qdisc" => Hook::Qdisc,
+        "ring" => Hook::Ring,
+        "wire" => Hook::Wire,
+        "arrived" => Hook::Arrived,
+        "dropped" => Hook::Dropped,
+        _ => return Err(PyValueError::new_err(format!("no hook of a port is called {hook:?}"))),
     };
-    Ok(Interface { port, place, name, description })
+    Ok(Interface { port, hook, name, description })
 }

@@ -41,9 +41,9 @@ impl TableWriter {
     }
 }
 
-/// The table at a place in `TABLES`.
-pub(crate) fn at(place: usize) -> PyResult<Table> {
-    Table::ALL.get(place).copied().ok_or_else(|| PyIndexError::new_err(format!("there is no table {place}")))
+/// The table at a index in `TABLES`.
+pub(crate) fn at(index: usize) -> PyResult<Table> {
+    Table::ALL.get(index).copied().ok_or_else(|| PyIndexError::new_err(format!("there is no table {index}")))
 }
 
 fn finished() -> PyErr {

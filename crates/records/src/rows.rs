@@ -5,7 +5,9 @@ use arrow_schema::Field;
 
 use crate::Table;
 use crate::names::{Name, Names};
-use crate::value::{Direction, DropReason, FlowState, Half, Layer, Method, Observed, RetransmissionKind, Value, Way};
+use crate::value::{
+    Direction, DropReason, FlowDirection, FlowState, Half, Layer, Method, Observed, RetransmissionKind, Value,
+};
 
 /// A row type: one table's columns.
 pub(crate) trait Row: Copy {
@@ -338,7 +340,7 @@ row! {
         /// The flow.
         flow: Name,
         /// Whether it went with the data or with the acknowledgements.
-        way: Way,
+        way: FlowDirection,
         /// By how much its delay between the two vantage points exceeded the smallest. The offset of the clocks cancels out.
         change_ns: u64,
     }

@@ -240,7 +240,7 @@ words! {
 
 words! {
     /// The direction of a packet of a flow.
-    Way {
+    FlowDirection {
         /// With the data.
         Data = "data",
         /// With the acknowledgements.

@@ -34,15 +34,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod clock;
+mod event_queue;
 mod hosts;
 mod network;
 mod observation;
 mod random;
 mod simulation;
-mod slots;
 mod tap;
 pub mod tcp;
+mod timer_slots;
 mod timers;
 
 use std::ops::ControlFlow;
@@ -57,7 +57,7 @@ pub use observation::state::{PortState, SenderState, State};
 pub use observation::summary::{FlowPackets, PortPackets, Summary};
 pub use simulation::Simulation;
 pub use simulation::changes::Change;
-pub use tap::{Contents, Place, Sighting, Tap};
+pub use tap::{Contents, Hook, Sighting, Tap};
 
 /// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

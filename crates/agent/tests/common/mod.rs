@@ -144,7 +144,7 @@ pub(crate) fn read(bytes: &[u8]) -> Report {
             }
             FrameKind::Packets => seen.extend(packets::read(&payload).map(|packet| {
                 let packet = packet.unwrap();
-                (packet.t_ns, packet.place, packet.length, packet.data.len())
+                (packet.t_ns, packet.interface, packet.length, packet.data.len())
             })),
             FrameKind::Summary => end = Some(Ok(serde_json::from_slice(&payload).unwrap())),
             FrameKind::Error => end = Some(Err(serde_json::from_slice(&payload).unwrap())),

@@ -1,7 +1,7 @@
 //! A connection, as each place where it was captured shows it.
 
 use bufferscope_records::{
-    Half, Method, OneWayRow, Recorder, RetransmissionKind, RetransmissionRow, RoundTripRow, Sink, Way,
+    FlowDirection, Half, Method, OneWayRow, Recorder, RetransmissionKind, RetransmissionRow, RoundTripRow, Sink,
 };
 
 use super::flow::{Flow, FlowSummary};
@@ -304,9 +304,9 @@ impl Connection {
             let skew = self.skew.unwrap_or(0.0) * if first == 0 { 1.0 } else { -1.0 };
             for (t_ns, has_data, change_ns) in pairs[direction].changes(first, skew) {
                 let (flow, way) = if has_data {
-                    (&self.flows[direction], Way::Data)
+                    (&self.flows[direction], FlowDirection::Data)
                 } else {
-                    (&self.flows[1 - direction], Way::Acknowledgements)
+                    (&self.flows[1 - direction], FlowDirection::Acknowledgements)
                 };
                 if let Some(flow) = flow {
                     let t_ns = u64::try_from(t_ns).unwrap_or(0);

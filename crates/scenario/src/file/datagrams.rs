@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::link::Rate;
+use super::on_off::OnOffKeys;
 use super::traffic::{PingTimeout, Server, TrafficCommon};
-use super::turns::Turns;
 use super::{Duration, Interval, Moment, defaults};
 use crate::model::Pattern;
 use crate::quantity::{Quantity, Sizes, Times};
@@ -39,7 +39,7 @@ pub(crate) struct Udp {
     #[serde(default)]
     pub(crate) pattern: Pattern,
     #[serde(flatten)]
-    pub(crate) turns: Turns,
+    pub(crate) on_off: OnOffKeys,
 }
 
 /// A voice call with G.711 over RTP: 50 packets of 200 bytes per second in each direction.

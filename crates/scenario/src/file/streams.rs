@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::link::Rate;
+use super::on_off::OnOffKeys;
 use super::traffic::{Server, TrafficCommon};
-use super::turns::Turns;
 use super::{Interval, Moment, defaults};
 use crate::congestion::Congestion;
 use crate::quantity::{Packets, Quantity, Sizes, Times};
@@ -65,7 +65,7 @@ pub(crate) struct Tcp {
     #[schemars(example = &"5mbit")]
     pub(crate) rate: Option<Rate>,
     #[serde(flatten)]
-    pub(crate) turns: Turns,
+    pub(crate) on_off: OnOffKeys,
     /// Congestion control of the sender. Default: that of the host `from`.
     pub(crate) congestion: Option<Congestion>,
     #[serde(flatten)]

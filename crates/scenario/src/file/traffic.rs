@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::datagrams::{Dns, Irtt, Netalyzr, Udp, Voip};
-use super::load_tests::{LoadTest, Streams};
+use super::flent_tests::{LoadTest, Streams};
 use super::streams::{Bittorrent, Tcp, Web};
 use super::{Interval, Moment, defaults};
 use crate::dscp::Dscp;

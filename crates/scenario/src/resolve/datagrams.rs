@@ -1,6 +1,6 @@
 //! Traffic over UDP.
 
-use super::turns;
+use super::on_off;
 use crate::error::{Problem, Problems};
 use crate::file::{Dns, Irtt, Netalyzr, Udp, Voip};
 use crate::model::{DnsTraffic, IrttTraffic, NetalyzrTraffic, UdpTraffic, VoipTraffic};
@@ -14,7 +14,7 @@ pub(super) fn udp(keys: &Udp, path: &str, problems: &mut Problems) -> UdpTraffic
         rate_bps: keys.rate.get(),
         payload_bytes: keys.size.get_u32(),
         pattern: keys.pattern,
-        on_off: turns::resolve(&keys.turns, path, problems),
+        on_off: on_off::resolve(&keys.on_off, path, problems),
     }
 }
 

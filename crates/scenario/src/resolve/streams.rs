@@ -1,6 +1,6 @@
 //! Traffic that opens TCP connections: keys that need one another, or rule one another out.
 
-use super::{sending, turns};
+use super::{on_off, sending};
 use crate::error::{Problem, Problems};
 use crate::file::{Bittorrent, HostTcp, Tcp, Web, page_connections};
 use crate::model::{BittorrentTraffic, OnOff, PageObjects, TcpTraffic, WebTraffic};
@@ -59,7 +59,7 @@ fn check_stagger(keys: &Tcp, stop_ns: u64, path: &str, problems: &mut Problems) 
 
 /// On and off times. Traffic that has them ends only when it stops, so it cannot have `bytes`.
 fn on_off(keys: &Tcp, path: &str, problems: &mut Problems) -> Option<OnOff> {
-    let on_off = turns::resolve(&keys.turns, path, problems);
+    let on_off = on_off::resolve(&keys.on_off, path, problems);
     if let (Some(bytes), Some(_)) = (keys.bytes, on_off) {
         let found = format!("{bytes} with on and off");
         let allowed = "no such key (an on/off source ends only at stop)";

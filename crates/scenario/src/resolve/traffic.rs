@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::nodes::Nodes;
-use super::{datagrams, load_tests, streams};
+use super::{datagrams, flent_tests, streams};
 use crate::error::{Problem, Problems};
 use crate::file::{HostTcp, Ping, Placement, Setup, Traffic as TrafficTable};
 use crate::model::{PingTiming, PingTraffic, Traffic, TrafficKind};
@@ -35,7 +35,7 @@ fn entry(table: &TrafficTable, setup: &Setup, nodes: &Nodes<'_>, problems: &mut 
             let dscp = table.common().map_or(0, |common| common.dscp.get());
             vec![Part { name: None, dscp, reverse: false, late_ns: 0, kind }]
         }
-        None => load_tests::parts(table, stop_ns, hosts, &path, problems),
+        None => flent_tests::parts(table, stop_ns, hosts, &path, problems),
     };
     let (Some(from), Some(to)) = (from, to) else { return Vec::new() };
     let traffic = |part: Part| {

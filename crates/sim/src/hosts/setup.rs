@@ -6,7 +6,7 @@ use bufferscope_scenario::{NodeIndex, Scenario, Traffic};
 
 use crate::network::{Account, Labels, Network};
 use crate::random::{Random, Stream};
-use crate::slots::Slots;
+use crate::timer_slots::TimerSlots;
 
 /// An entry of a scenario's traffic, with all that is needed to create its source.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Setup<'a> {
     /// The port of its server.
     pub(crate) port: u16,
     pub(crate) seed: u64,
-    pub(crate) slots: Slots,
+    pub(crate) slots: TimerSlots,
 }
 
 impl Setup<'_> {

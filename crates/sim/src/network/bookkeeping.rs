@@ -7,16 +7,16 @@ use bufferscope_scenario::Reason;
 use super::Network;
 use super::packet::Body;
 use super::pool::PacketId;
-use super::qdisc::Fate;
+use super::qdisc::QdiscEvent;
 use super::routes::PortIndex;
 use crate::observation::recording::Recording;
 
 impl Network {
     /// Does the bookkeeping after a queue has decided about packets.
     #[inline(always)]
-    pub(super) fn settle_fates<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
-        if !self.fates.0.is_empty() {
-            self.settle_each_fate(port, recording);
+    pub(super) fn settle_qdisc_events<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+        if !self.qdisc_events.0.is_empty() {
+            self.settle_each_qdisc_event(port, recording);
         }
         if !self.lost_on_wires.is_empty() {
             self.settle_losses(recording);
@@ -25,31 +25,31 @@ impl Network {
 
     /// Counts and records the packets that a queue dropped, marked, split off or copied, and frees the dropped ones.
     #[cold]
-    fn settle_each_fate<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
-        let mut fates = std::mem::take(&mut self.fates);
-        for fate in fates.0.drain(..) {
+    fn settle_each_qdisc_event<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+        let mut qdisc_events = std::mem::take(&mut self.qdisc_events);
+        for event in qdisc_events.0.drain(..) {
             self.work += 1;
             let counts =
                 &mut self.ports[port as usize].queue.as_mut().expect("only queues decide about packets").counts;
-            self.has_copies |= matches!(fate, Fate::Copied(_));
-            match fate {
-                Fate::Split(packet) | Fate::Copied(packet) => {
+            self.has_copies |= matches!(event, QdiscEvent::Copied(_));
+            match event {
+                QdiscEvent::Split(packet) | QdiscEvent::Copied(packet) => {
                     counts.arrived += 1;
                     self.flows[self.pool.header(packet).flow as usize].sent += 1;
                 }
-                Fate::Marked(packet, reason) => {
+                QdiscEvent::Marked(packet, reason) => {
                     counts.marked += 1;
-                    self.record_fate((port, Layer::Qdisc), packet, reason, recording);
+                    self.record_drop_or_mark((port, Layer::Qdisc), packet, reason, recording);
                 }
-                Fate::Dropped(packet, reason) => {
+                QdiscEvent::Dropped(packet, reason) => {
                     counts.dropped += 1;
                     self.show_drop(packet, port, reason.word);
-                    self.record_fate((port, Layer::Qdisc), packet, reason, recording);
+                    self.record_drop_or_mark((port, Layer::Qdisc), packet, reason, recording);
                     self.drop(packet);
                 }
             }
         }
-        self.fates = fates;
+        self.qdisc_events = qdisc_events;
     }
 
     /// Counts, records and frees the packets that were lost on wires.
@@ -110,15 +110,15 @@ impl Network {
         }
     }
 
-    pub(super) fn record_fate<S: Sink>(
+    pub(super) fn record_drop_or_mark<S: Sink>(
         &self,
-        place: (PortIndex, Layer),
+        layer: (PortIndex, Layer),
         packet: PacketId,
         reason: Reason,
         recording: &mut Recording<S>,
     ) {
         let header = self.pool.header(packet);
         let flow = self.flows[header.flow as usize].name;
-        recording.fate(self.now(), place, flow, header.frame_bytes, DropReason::new(reason.word));
+        recording.drop_or_mark(self.now(), layer, flow, header.frame_bytes, DropReason::new(reason.word));
     }
 }

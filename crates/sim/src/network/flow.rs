@@ -8,7 +8,7 @@ pub(crate) struct Flow {
     pub(crate) name: Name,
     pub(crate) account: Account,
     pub(super) labels: Labels,
-    /// The hashes of the flow's packets, by the [side](super::packet::Side) that they go to.
+    /// The hashes of the flow's packets, by the [role](super::packet::Role) of their receiver.
     pub(super) hashes: [u32; 2],
     pub(crate) sent: u64,
     pub(crate) delivered: u64,

@@ -106,10 +106,10 @@ pub(crate) enum Body {
 impl Body {
     /// The end of the connection that it goes to. What is not TCP has only one.
     #[inline]
-    pub(crate) fn side(&self) -> Side {
+    pub(crate) fn receiver_role(&self) -> Role {
         match self {
             Self::Tcp(tcp) => tcp.to,
-            Self::Echo(_) | Self::Datagram(_) => Side::Server,
+            Self::Echo(_) | Self::Datagram(_) => Role::Server,
         }
     }
 }
@@ -118,7 +118,7 @@ impl Body {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TcpPacket {
     pub(crate) connection: u32,
-    pub(crate) to: Side,
+    pub(crate) to: Role,
     /// The number of full segments that a queue has split off in front of this one.
     pub(crate) segments_before: u8,
     pub(crate) segment: Segment,
@@ -133,14 +133,14 @@ impl TcpPacket {
 
 /// The two ends of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum Role {
     /// The end that connects.
     Client,
     /// The end that accepts.
     Server,
 }
 
-impl Side {
+impl Role {
     pub(crate) fn other(self) -> Self {
         match self {
             Self::Client => Self::Server,
@@ -178,16 +178,16 @@ pub(crate) struct Datagram {
     /// Index of the flow within the traffic.
     pub(crate) stream: u32,
     pub(crate) seq: u64,
-    pub(crate) way: Way,
+    pub(crate) direction: Direction,
 }
 
 /// The two directions of an entry of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Direction {
     /// From `from` to `to`.
-    Out,
+    Forward,
     /// From `to` to `from`.
-    Back,
+    Reverse,
 }
 
 #[cfg(test)]

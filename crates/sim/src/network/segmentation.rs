@@ -68,7 +68,7 @@ mod tests {
     use bufferscope_scenario::Cells;
 
     use super::*;
-    use crate::network::packet::{Header, Side, TcpPacket};
+    use crate::network::packet::{Header, Role, TcpPacket};
     use crate::network::segment::{Flags, SackBlocks, Segment};
     use crate::network::traffic_class::{Ecn, TrafficClass};
 
@@ -106,7 +106,7 @@ mod tests {
             class: TrafficClass::new(0, Ecn::Ect0),
             load: Load::of(3),
         };
-        pool.insert(header, Body::Tcp(TcpPacket { connection: 0, to: Side::Server, segments_before: 0, segment }))
+        pool.insert(header, Body::Tcp(TcpPacket { connection: 0, to: Role::Server, segments_before: 0, segment }))
     }
 
     /// Over PPPoE and LLC, a packet of 1500 bytes is 33 cells of 53 bytes, and one of 152 is four. PTM needs a byte for 64.

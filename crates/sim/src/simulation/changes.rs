@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::Simulation;
 use crate::SimError;
-use crate::hosts::streams::Surroundings;
+use crate::hosts::streams::World;
 use crate::network::qdisc;
 use crate::network::qdisc::Qdisc;
 use crate::network::routes::PortIndex;
@@ -105,7 +105,7 @@ impl<S: Sink> Simulation<S> {
             if let (before, Some(flows)) = (flows(&from.kind), flows(&to.kind))
                 && before != Some(flows)
             {
-                sources.set_flows(index, flows, &mut Surroundings { connections, net, recording });
+                sources.set_flows(index, flows, &mut World { connections, net, recording });
             }
         }
         for (now, to) in self.scenario.traffic.iter_mut().zip(&to.traffic) {

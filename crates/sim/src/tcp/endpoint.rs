@@ -89,7 +89,7 @@ impl Endpoint {
         }
     }
 
-    /// The application has `bytes` more payload, which it writes as the send buffer accepts it. `u64::MAX` stands for
+    /// The application has `bytes` more payload, which it writes as the send buffer accepts it. `u64::MAX` means
     /// an endless supply. Ignored once the application has finished.
     pub fn offer(&mut self, now_ns: u64, bytes: u64, out: &mut dyn Egress) {
         self.sender.offer(bytes);
@@ -278,7 +278,7 @@ impl Endpoint {
         let codepoint = self.sender.codepoint();
         let mut output = Output { now_ns, receiver: &mut self.receiver, out };
         let xmit = output.send(self.sender.nxt(), 0, Flags::NONE, codepoint);
-        self.sender.heed(now_ns, xmit);
+        self.sender.on_xmit_result(now_ns, xmit);
     }
 
     /// Sends the SYN or, once the peer's SYN has arrived, the SYN-ACK.

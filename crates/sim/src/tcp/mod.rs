@@ -33,4 +33,4 @@ pub use endpoint::Endpoint;
 pub use receiver::window_scale;
 pub use sample::{Sample, State};
 pub(crate) use sender::SENT_BYTES;
-pub(crate) use thresholds::{Ending, Thresholds, Way};
+pub(crate) use thresholds::{AddressPair, Ending, Thresholds};

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::clock::Slot;
+use crate::event_queue::Slot;
 use crate::network::Network;
 
 /// Planned actions, ordered by time; actions at the same time are ordered by `T`.

@@ -1,5 +1,5 @@
 use super::super::testing::{Bench, FRAME, Flow};
-use super::super::{Place, Qdisc};
+use super::super::{Attachment, Qdisc};
 use super::*;
 use crate::network::traffic_class::{Ecn, TrafficClass};
 
@@ -55,9 +55,9 @@ fn above_min_two_packets_of_a_flow_are_dropped_together() {
         assert_eq!(arrive(&mut bench, 7, Ecn::NotEct), (Xmit::Queued, Vec::new()));
     }
     // The average becomes 9/4. Whatever is drawn matches.
-    let (xmit, fates) = arrive(&mut bench, 7, Ecn::Ect0);
+    let (xmit, events) = arrive(&mut bench, 7, Ecn::Ect0);
     assert_eq!(xmit, Xmit::Congested);
-    let [drawn, arrived] = fates[..] else { unreachable!("{fates:?}") };
+    let [drawn, arrived] = events[..] else { unreachable!("{events:?}") };
     assert!(drawn.0 < 4);
     assert_eq!((drawn.1, arrived), (Reason::CHOKE_MATCHED, (4, Reason::CHOKE_MATCHED)));
     assert_eq!(bench.backlog(), (3, 3 * u64::from(FRAME)));
@@ -149,6 +149,6 @@ fn a_change_keeps_what_the_smaller_ring_holds_and_forgets_the_average() {
 #[test]
 fn parameters_that_tc_refuses_are_refused() {
     let refused = scenario::Choke { burst_packets: 1, ..parameters() };
-    let place = Place { port: 0, node: 0, encapsulation: scenario::Encapsulation::adding(14), seed: 1, now_ns: 0 };
-    assert!(Qdisc::new(&scenario::Qdisc::Choke(refused), place).is_err());
+    let attachment = Attachment { port: 0, node: 0, encapsulation: scenario::Encapsulation::adding(14), seed: 1, now_ns: 0 };
+    assert!(Qdisc::new(&scenario::Qdisc::Choke(refused), attachment).is_err());
 }

@@ -1,7 +1,7 @@
 //! The first layer of a port: a queueing discipline and its counters. Maybe another one stands [on top](super::stacked).
 
 use super::stacked::Stacked;
-use super::{Dequeued, Fates, Qdisc};
+use super::{Dequeued, Qdisc, QdiscEvents};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
@@ -33,11 +33,11 @@ impl QdiscLayer {
 
     /// Passes a packet to the discipline. Returns what the sender is told.
     #[inline]
-    pub(crate) fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+    pub(crate) fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         self.counts.arrived += 1;
         match &mut self.stacked {
-            None => self.qdisc.enqueue(packet, now_ns, pool, fates),
-            Some(stacked) => stacked.enqueue(packet, &mut self.qdisc, now_ns, pool, fates),
+            None => self.qdisc.enqueue(packet, now_ns, pool, events),
+            Some(stacked) => stacked.enqueue(packet, &mut self.qdisc, now_ns, pool, events),
         }
     }
 
@@ -53,8 +53,8 @@ impl QdiscLayer {
 
     /// Takes the next packet for the layer below.
     #[inline]
-    pub(crate) fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
-        let dequeued = self.qdisc.dequeue(now_ns, pool, fates);
+    pub(crate) fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued {
+        let dequeued = self.qdisc.dequeue(now_ns, pool, events);
         if let Dequeued::Packet(packet) = dequeued {
             self.counts.sent_packets += 1;
             self.counts.sent_bytes += u64::from(pool.header(packet).frame_bytes);
@@ -69,8 +69,8 @@ impl QdiscLayer {
     }
 
     /// Changes the parameters of the discipline, or replaces it, as [`Qdisc::change`].
-    pub(crate) fn change(&mut self, to: Qdisc, pool: &Pool, fates: &mut Fates) {
-        self.qdisc.change(to, pool, fates);
+    pub(crate) fn change(&mut self, to: Qdisc, pool: &Pool, events: &mut QdiscEvents) {
+        self.qdisc.change(to, pool, events);
     }
 
     /// Is no packet waiting?
@@ -97,8 +97,8 @@ impl QdiscLayer {
     }
 
     /// The timer is due.
-    pub(crate) fn on_timer(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) {
-        self.qdisc.on_timer(now_ns, pool, fates);
+    pub(crate) fn on_timer(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) {
+        self.qdisc.on_timer(now_ns, pool, events);
     }
 
     /// The warning that `tc` would give when it configures the discipline.

@@ -6,7 +6,7 @@
 
 use bufferscope_scenario::{self as scenario, Reason};
 
-use super::{Dequeued, Discipline, Fates, Place};
+use super::{Dequeued, Discipline, QdiscEvents, Attachment};
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
@@ -19,28 +19,28 @@ pub(crate) struct PfifoHeadDrop {
 impl Discipline for PfifoHeadDrop {
     type Parameters = scenario::PfifoHeadDrop;
 
-    fn new(parameters: &scenario::PfifoHeadDrop, _: Place) -> Result<Self, String> {
+    fn new(parameters: &scenario::PfifoHeadDrop, _: Attachment) -> Result<Self, String> {
         Ok(Self { queue: Fifo::new(), limit_packets: parameters.limit_packets })
     }
 
-    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         if self.queue.packets() < self.limit_packets {
             self.queue.push(packet, pool);
             return Xmit::Queued;
         }
         if let Some(oldest) = self.queue.pop(pool) {
-            fates.drop(oldest, Reason::OVERLIMIT);
+            events.drop(oldest, Reason::OVERLIMIT);
         }
         self.queue.push(packet, pool);
         Xmit::Displacing
     }
 
-    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Dequeued {
+    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _events: &mut QdiscEvents) -> Dequeued {
         self.queue.pop(pool).into()
     }
 
     /// `fifo_init`: packets over a lowered limit stay until they are sent.
-    fn change(&mut self, to: Self, _pool: &Pool, _fates: &mut Fates) {
+    fn change(&mut self, to: Self, _pool: &Pool, _events: &mut QdiscEvents) {
         self.limit_packets = to.limit_packets;
     }
 

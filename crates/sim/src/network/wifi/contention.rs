@@ -14,7 +14,7 @@ use bufferscope_programs::Uniform;
 use super::airtime::{CW_MAX, CW_MIN, DIFS_NS, SLOT_NS};
 use crate::random::Random;
 
-/// A sender's place in the contention.
+/// A sender's state in the contention.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Backoff {
     /// Slots still to be counted down when the channel last became idle.

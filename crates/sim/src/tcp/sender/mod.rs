@@ -3,15 +3,15 @@
 //! Each task has a directory: detecting losses ([`loss`]), repairing them and reducing the window ([`recovery`]),
 //! sending ([`sending`]), and measuring round trips and delivery rates and running the timer ([`timing`]). `congestion`
 //! decides how the window otherwise changes. [`ack`] processes acknowledgements in the order of the kernel's `tcp_ack`;
-//! [`news`] collects what one acknowledgement reveals, and [`marks`] evaluates its ECN feedback. [`sending::transmit`]
+//! [`ack_summary`] collects what one acknowledgement reveals, and [`marks`] evaluates its ECN feedback. [`sending::transmit`]
 //! follows the order of `tcp_write_xmit`. [`view`] has the views of the sender's state that others get.
 //!
 //! Departs: a receiver never reneges on selective acknowledgements.
 
 mod ack;
+mod ack_summary;
 mod loss;
 mod marks;
-mod news;
 mod recovery;
 mod sending;
 mod timing;
@@ -36,11 +36,11 @@ use marks::Marks;
 use recovery::prr::Recovery;
 use recovery::undo::Undo;
 use sending::buffer::SendBuffer;
+use sending::cwnd_validation::WindowUsage;
 use sending::offload::least_segments;
 use sending::pacing::Pacer;
 use sending::push::Pushes;
 use sending::small_queue::SmallQueue;
-use sending::usage::WindowUsage;
 use timing::chrono::Chronograph;
 use timing::rate::Delivery;
 use timing::rtt::Rtt;

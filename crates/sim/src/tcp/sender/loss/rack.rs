@@ -333,7 +333,7 @@ mod tests {
         // The second arrives, which was sent at the same time as the first but after it.
         let now_ns = deliver(&mut rack, &mut board, 1);
         rack.detect_after_ack(&mut board, Situation { recovering: true, ..at(now_ns) });
-        assert_eq!((board.next_to_repair(), board.retransmitted()), (Some(0), 0));
+        assert_eq!((board.next_to_retransmit(), board.retransmitted()), (Some(0), 0));
     }
 
     #[test]

@@ -83,7 +83,7 @@ impl Sender {
         }
         let xmit = output.send(seq, bytes, flags, ecn);
         self.last_sent_ns = now_ns;
-        self.heed(now_ns, xmit);
+        self.on_xmit_result(now_ns, xmit);
         if xmit.is_queued() {
             self.small_queue.on_queued(self.board.transmissions() + 1, bytes);
         }
@@ -97,7 +97,7 @@ impl Sender {
     /// Handles the host's result for a packet. If the host's own queue is too long, that counts as congestion
     /// (`__tcp_transmit_skb`).
     #[inline]
-    pub(crate) fn heed(&mut self, now_ns: u64, xmit: Xmit) {
+    pub(crate) fn on_xmit_result(&mut self, now_ns: u64, xmit: Xmit) {
         if xmit.is_congested() {
             self.enter_cwr(now_ns);
         }

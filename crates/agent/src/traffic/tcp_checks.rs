@@ -3,7 +3,7 @@
 use bufferscope_endpoint::tcp_info::TcpInfo;
 use bufferscope_scenario::sizes::MSS_BYTES;
 
-use super::Desk;
+use super::RunContext;
 use crate::warnings::Warnings;
 
 /// Options that every connection of a scenario should have. An administrator may have turned them off.
@@ -41,16 +41,16 @@ impl Supply {
 }
 
 /// A handshake is done: checks what the two ends negotiated.
-pub(super) fn check_handshake(info: &TcpInfo, asked_for_ecn: bool, traffic: usize, desk: &mut Desk<'_>) {
-    let name = &desk.scenario.traffic[traffic].name;
+pub(super) fn check_handshake(info: &TcpInfo, asked_for_ecn: bool, traffic: usize, context: &mut RunContext<'_>) {
+    let name = &context.scenario.traffic[traffic].name;
     let expected = if asked_for_ecn { ALWAYS | TcpInfo::ECN } else { ALWAYS };
     if info.options != expected {
         let (found, wanted) = (words(info.options), words(expected));
-        desk.warnings.add(format!("connections of `{name}` have agreed on {found} instead of {wanted}"));
+        context.warnings.add(format!("connections of `{name}` have agreed on {found} instead of {wanted}"));
     }
     if info.snd_mss != MSS_BYTES {
         let found = info.snd_mss;
-        desk.warnings.add(format!("segments of `{name}` hold {found} bytes instead of {MSS_BYTES}"));
+        context.warnings.add(format!("segments of `{name}` hold {found} bytes instead of {MSS_BYTES}"));
     }
 }
 
@@ -76,9 +76,9 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_this_machine_left_without_data_is_told() {
-        let told = "`bulk` waited 5.0 % of its time for more data: its send buffer (`tcp.wmem_max`) or this machine bounded it";
-        assert_eq!(warned(2_000_000, 100_000), [told]);
+    fn a_sender_that_this_machine_left_without_data_causes_a_warning() {
+        let warning = "`bulk` waited 5.0 % of its time for more data: its send buffer (`tcp.wmem_max`) or this machine bounded it";
+        assert_eq!(warned(2_000_000, 100_000), [warning]);
     }
 
     #[test]
