@@ -1,5 +1,5 @@
-//! Checks that the bottleneck is where the scenario has it. While a port has a standing queue, it must send at its rate.
-//! If it sends less, something else is the limit (the machine's CPU); if it sends more, the shaper does not work.
+//! Checks that the bottleneck is where the scenario has it. While a port has a standing queue, it must send at its
+//! rate. If it sends less, something else is the limit (the machine's CPU); if it sends more, the shaper does not work.
 
 use bufferscope_scenario::{RateStep, Shaper, sizes};
 

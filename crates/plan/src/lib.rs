@@ -16,7 +16,8 @@
 //! - A port with a *ring* has neither a shaper nor a veth device: it sends through a virtual machine's network card,
 //!   see [`Cards`].
 //!
-//! Nothing is resolved at run time: neighbours are permanent and IPv6 is off, so the only packets are those of the traffic.
+//! Nothing is resolved at run time: neighbours are permanent and IPv6 is off, so the only packets are those of the
+//! traffic.
 
 mod hosts;
 mod links;

@@ -2,11 +2,12 @@
 //! they write and when, what they request next, and when they close; when a datagram leaves, and what its loss means.
 //! All engines share this code, so that a file, a page, a swarm or a call is the same on each of them.
 //!
-//! No program performs I/O or reads a clock. An engine passes it the time and the events, and carries out its decisions.
+//! No program performs I/O or reads a clock. An engine passes it the time and the events, and carries out its
+//! decisions.
 //!
-//! - Over TCP, a [`Program`] decides for the clients of one entry of traffic. The engine carries out its actions through
-//!   [`Sockets`]. A server only answers: it has the [`Requests`] of a connection, and the end that receives its data
-//!   knows what is still [`Awaited`].
+//! - Over TCP, a [`Program`] decides for the clients of one entry of traffic. The engine carries out its actions
+//!   through [`Sockets`]. A server only answers: it has the [`Requests`] of a connection, and the end that receives its
+//!   data knows what is still [`Awaited`].
 //! - Over UDP, each end of a flow is a type of its own: [`UdpSender`] and [`UdpReceiver`], [`Resolver`] and
 //!   [`NameServer`], and [`Isochronous`], the sender of a call or of round trips to measure, whose packets are
 //!   [`Probes`] like those of a ping.

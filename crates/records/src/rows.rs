@@ -55,8 +55,8 @@ macro_rules! row {
 row! {
     /// One probe sent, or one packet of a call. A lost probe or packet has a row, too.
     ProbeRow in Probes {
-        /// The entry of traffic that sent it. For a call, the stream: `<traffic>/1` from its `from`, `<traffic>/2` from its
-        /// `to`.
+        /// The entry of traffic that sent it. For a call, the stream: `<traffic>/1` from its `from`, `<traffic>/2` from
+        /// its `to`.
         probe: Name,
         /// Counts the probes of this entry, or the packets of this stream.
         seq: u64,
@@ -65,8 +65,8 @@ row! {
         /// Time from sending to the arrival of the answer; `None`: lost, or not answered in time, or a packet of a kind
         /// that is not answered.
         rtt_ns: Option<u64>,
-        /// One-way delay of the request or packet, if the engine knows it. It is always known for a packet of a call, where `None`
-        /// means lost.
+        /// One-way delay of the request or packet, if the engine knows it. It is always known for a packet of a call,
+        /// where `None` means lost.
         owd_up_ns: Option<u64>,
         /// One-way delay of the answer, if the engine knows it.
         owd_down_ns: Option<u64>,
@@ -108,8 +108,8 @@ row! {
         /// Segments delivered since the start, in order or not, including those of the handshake (`tcpi_delivered`);
         /// over UDP, datagrams that have arrived.
         delivered_packets: u64,
-        /// Number of these segments that arrived marked with CE, as the receiver reported (`tcpi_delivered_ce`); `None`: not
-        /// TCP.
+        /// Number of these segments that arrived marked with CE, as the receiver reported (`tcpi_delivered_ce`);
+        /// `None`: not TCP.
         delivered_ce_packets: Option<u64>,
         /// Segments retransmitted since the start (`tcpi_total_retrans`); `None`: not TCP.
         retransmits: Option<u64>,
@@ -341,7 +341,8 @@ row! {
         flow: Name,
         /// Whether it went with the data or with the acknowledgements.
         way: FlowDirection,
-        /// By how much its delay between the two vantage points exceeded the smallest. The offset of the clocks cancels out.
+        /// By how much its delay between the two vantage points exceeded the smallest. The offset of the clocks cancels
+        /// out.
         change_ns: u64,
     }
 }

@@ -12,8 +12,8 @@ use crate::qdisc::DsFilter;
 /// Characters in the longest name or line.
 const LONGEST: usize = 200;
 
-/// Names that no entry of traffic may have: its own metric would get the same name as a metric of the whole scenario, such as
-/// `goodput.total_mbit`. A Python test compares these names with the definitions of the metrics.
+/// Names that no entry of traffic may have: its own metric would get the same name as a metric of the whole scenario,
+/// such as `goodput.total_mbit`. A Python test compares these names with the definitions of the metrics.
 const METRICS_OWN: [&str; 1] = ["total"];
 
 /// What a text may be.

@@ -61,7 +61,8 @@ impl TokenBucket {
         now_ns + self.debt_ns()
     }
 
-    /// The link sent `bytes` since the last call. They may have been ahead of the tokens by what a sample does not show.
+    /// The link sent `bytes` since the last call. They may have been ahead of the tokens by what a sample does not
+    /// show.
     pub fn saw_sent(&mut self, now_ns: u64, bytes: u64) {
         let restart_ns = self.take(now_ns, bytes);
         if restart_ns > now_ns {

@@ -21,8 +21,8 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
 }
 
-/// Writes `input` to a program, reads its standard error and waits for its exit. Returns `None` if the program had to be
-/// killed after `limit`.
+/// Writes `input` to a program, reads its standard error and waits for its exit. Returns `None` if the program had to
+/// be killed after `limit`.
 ///
 /// Its standard input and error are pipes. It is not an error if the program stops reading; its standard error
 /// then gives the reason.

@@ -3,8 +3,8 @@
 //! This process builds the network, holds it, and waits for the program. The program has the user's terminal, files and
 //! rights. Its network, its host name and the names of its neighbours are those of the host. Programs run in a PID
 //! namespace that ends with this process, so that none of them outlives the network or keeps it from ending. A shell
-//! that joins a network also runs this program. Through the holder's [`join_socket`], it asks for the descriptors of the
-//! namespaces that it has to enter.
+//! that joins a network also runs this program. Through the holder's [`join_socket`], it asks for the descriptors of
+//! the namespaces that it has to enter.
 
 mod background;
 mod ending;

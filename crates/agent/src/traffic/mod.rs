@@ -225,8 +225,8 @@ impl Traffic {
     }
 }
 
-/// Whether an entry of traffic may send a probe at this time. Probes continue after the end of the scenario, but then serve only
-/// to detect which earlier ones are lost.
+/// Whether an entry of traffic may send a probe at this time. Probes continue after the end of the scenario, but then
+/// serve only to detect which earlier ones are lost.
 fn may_probe(index: usize, at_ns: u64, context: &RunContext<'_>) -> bool {
     let (stop_ns, duration_ns) = (context.scenario.traffic[index].stop_ns, context.scenario.duration_ns);
     at_ns < stop_ns || (at_ns >= duration_ns && stop_ns >= duration_ns)

@@ -44,7 +44,8 @@ pub(super) struct Ping {
 }
 
 impl Ping {
-    /// Opens the sockets. `index` is the index among the scenario's pings, and `number` is the index of the entry of traffic.
+    /// Opens the sockets. `index` is the index among the scenario's pings, and `number` is the index of the entry of
+    /// traffic.
     pub(super) fn open(
         index: u32,
         number: usize,

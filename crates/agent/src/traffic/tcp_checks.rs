@@ -13,8 +13,8 @@ const STARVED: f64 = 0.02;
 /// Less than this may be due to a single late wake-up.
 const LEAST_STARVED_US: u64 = 50_000;
 
-/// How long the senders of one entry of traffic had something to send, and how long they waited for this program to supply data
-/// that the network would have accepted.
+/// How long the senders of one entry of traffic had something to send, and how long they waited for this program to
+/// supply data that the network would have accepted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Supply {
     busy_us: u64,

@@ -645,7 +645,8 @@ fn an_interface_that_shows_both_directions_after_all_stands_for_itself() {
 fn the_change_of_a_one_way_delay_needs_no_common_clock() {
     let mut capture = Capture::opened();
     let far = |segment: Segment| Segment { place: 1, file: 1, ttl: 60, ..segment };
-    // The second place's clock is an hour ahead. The delay is 20, 25 and 21 ms; one packet is lost between the places.
+    // The second vantage point's clock is an hour ahead. The delay is 20, 25 and 21 ms; one packet is lost between the
+    // vantage points.
     for (number, delay_ms) in [(0, Some(20)), (1, Some(25)), (2, None), (3, Some(21))] {
         let t_ms = 100 + 10 * i64::from(number);
         capture.show(data(t_ms, number, MSS));
@@ -665,7 +666,7 @@ fn the_change_of_a_one_way_delay_needs_no_common_clock() {
 fn a_clock_that_runs_faster_is_found_and_taken_out() {
     let mut capture = Capture::opened();
     let far = |segment: Segment| Segment { place: 1, file: 1, ttl: 60, ..segment };
-    // The second place's clock gains 100 parts per million: 6 ms in the minute of the capture.
+    // The second vantage point's clock gains 100 parts per million: 6 ms in the minute of the capture.
     let its_clock = |t_ns: i64| t_ns + t_ns / 10_000;
     let mut shown = Vec::new();
     for number in 0..600 {

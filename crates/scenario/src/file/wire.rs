@@ -10,8 +10,8 @@ use crate::units::US;
 /// A variation, for which the kernel has 32 bits.
 pub(crate) type Jitter = Quantity<Times, US, 2_000_000_000>;
 
-/// Impairments of the wire, after the queue, as Linux' netem applies them. Probabilities and correlations are numbers up
-/// to 1.
+/// Impairments of the wire, after the queue, as Linux' netem applies them. Probabilities and correlations are numbers
+/// up to 1.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Wire {

@@ -74,8 +74,8 @@ pub(crate) struct Keys {
     /// Split packets that segmentation offload made large.
     #[serde(default = "split_gso")]
     split_gso: bool,
-    /// Limit of the memory that queued packets take. Default: what arrives in four round-trip times, at least 4 MiB and at most
-    /// 10240 full packets.
+    /// Limit of the memory that queued packets take. Default: what arrives in four round-trip times, at least 4 MiB and
+    /// at most 10240 full packets.
     #[schemars(example = &"1mb")]
     memlimit: Option<Memory>,
     /// The framing of the line behind this port by a keyword of tc, or by several in order, such as pppoe-ptm and
@@ -181,7 +181,8 @@ impl Cake {
         (self.interval_us() / 20).max(1)
     }
 
-    /// Limit of the memory that queued packets take, at this rate of the shaper in bytes per second (`cake_reconfigure`).
+    /// Limit of the memory that queued packets take, at this rate of the shaper in bytes per second
+    /// (`cake_reconfigure`).
     pub fn buffer_limit(&self, bytes_per_second: u64) -> u64 {
         let most = MOST_PACKETS * u64::from(FRAME_BYTES);
         match self.memlimit_bytes {

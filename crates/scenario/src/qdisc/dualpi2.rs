@@ -2,8 +2,8 @@
 //! (`sch_dualpi2`, RFC 9332). Defaults are those of sch_dualpi2 and tc-dualpi2(8); the presets for round-trip times are
 //! computed as iproute2's `tc/q_dualpi2.c` computes them.
 //!
-//! Departs from `tc`, which ignores `target`, `tupdate`, `alpha` and `beta` with a warning where a round-trip time is given: they
-//! are refused there.
+//! Departs from `tc`, which ignores `target`, `tupdate`, `alpha` and `beta` with a warning where a round-trip time is
+//! given: they are refused there.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,8 @@ pub(crate) struct Keys {
     /// that is given.
     #[schemars(example = &"15ms")]
     typical_rtt: Option<Time>,
-    /// Coupling factor: the marking probability of the L queue, relative to the probability that is squared for the C queue.
+    /// Coupling factor: the marking probability of the L queue, relative to the probability that is squared for the C
+    /// queue.
     #[serde(default = "coupling_factor")]
     #[schemars(range(min = 1))]
     coupling_factor: u8,
@@ -127,7 +128,8 @@ pub struct Dualpi2 {
     pub memlimit_bytes: Option<u32>,
     /// The proportional integral controller.
     pub controller: Pi2,
-    /// Coupling factor: the marking probability of the L queue, relative to the probability that is squared for the C queue.
+    /// Coupling factor: the marking probability of the L queue, relative to the probability that is squared for the C
+    /// queue.
     pub coupling_factor: u8,
     /// Above this, packets of the L queue are marked.
     pub step_threshold: StepThreshold,

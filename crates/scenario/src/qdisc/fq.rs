@@ -46,8 +46,8 @@ pub(crate) struct Keys {
     /// A flow whose queue was empty for longer than this starts with a full quantum.
     #[serde(default = "refill_delay")]
     refill_delay: Delay,
-    /// Packets that were not sent by a TCP connection of this host are distinguished by a hash of their addresses and ports,
-    /// of which these bits are used.
+    /// Packets that were not sent by a TCP connection of this host are distinguished by a hash of their addresses and
+    /// ports, of which these bits are used.
     #[serde(default = "orphan_mask")]
     #[schemars(range(min = 0, max = 4_294_967_295_i64))]
     orphan_mask: u32,

@@ -31,7 +31,8 @@ pub(crate) struct Keys {
     /// How long the delay must stay above `target` before the first drop.
     #[serde(default = "super::codel::interval")]
     interval: Time,
-    /// Quantum: bytes that a flow may send per round. Linux takes no less than 256 bytes. Default: a full frame, 1514 bytes.
+    /// Quantum: bytes that a flow may send per round. Linux takes no less than 256 bytes. Default: a full frame, 1514
+    /// bytes.
     quantum: Option<Quantum>,
     /// Mark ECN-capable packets instead of dropping them.
     #[serde(default = "ecn")]

@@ -51,8 +51,8 @@ struct FilterKeys {
     /// The port of a server: TCP and UDP packets to and from it.
     #[schemars(range(min = 1, max = 19_999), example = 443)]
     port: Option<u16>,
-    /// The name of a `[[traffic]]` entry: packets to and from the ports of its servers. For ping, which has no port, all
-    /// ICMP packets.
+    /// The name of a `[[traffic]]` entry: packets to and from the ports of its servers. For ping, which has no port,
+    /// all ICMP packets.
     traffic: Option<Name>,
     /// The class, which has no children.
     #[schemars(with = "crate::text::Name")]

@@ -10,7 +10,8 @@ use crate::error::Problems;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Keys {
-    /// Limit of the queue: a packet that arrives at a full queue replaces the oldest one. Default: the link's txqueuelen.
+    /// Limit of the queue: a packet that arrives at a full queue replaces the oldest one. Default: the link's
+    /// txqueuelen.
     #[schemars(example = &"100p")]
     limit: Option<PacketLimit>,
 }

@@ -15,8 +15,8 @@ type Burst = Quantity<Sizes, 1, { GB }>;
 /// Longest time that a packet may wait for tokens.
 type Latency = Quantity<Times, US, MINUTE>;
 
-/// A token bucket filter, as Linux' sch_tbf: sends packets at a rate of its own, and a burst after an idle time. Packets
-/// queue in a bfifo, or in another discipline.
+/// A token bucket filter, as Linux' sch_tbf: sends packets at a rate of its own, and a burst after an idle time.
+/// Packets queue in a bfifo, or in another discipline.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Keys {
@@ -36,7 +36,8 @@ pub(crate) struct Keys {
     peakrate: Option<Rate>,
     /// Size of the second bucket. It must be given with peakrate.
     mtu: Option<Burst>,
-    /// The discipline in which packets queue. Default: a bfifo of this limit; with another one, the limit has no effect.
+    /// The discipline in which packets queue. Default: a bfifo of this limit; with another one, the limit has no
+    /// effect.
     inner: Option<Box<Queue>>,
 }
 

@@ -16,8 +16,9 @@ use crate::observation::summary::Accounts;
 use crate::tcp::{Egress, Outgoing, Sample, State, Thresholds};
 use crate::timer_slots::TimerSlots;
 
-/// All connections. A closed connection is forgotten once its last packet has left the network; its slot in the table is then
-/// reused. So the memory that a run needs grows with the connections that exist at the same time, not with their total.
+/// All connections. A closed connection is forgotten once its last packet has left the network; its slot in the table
+/// is then reused. So the memory that a run needs grows with the connections that exist at the same time, not with
+/// their total.
 #[derive(Debug)]
 pub(crate) struct Connections {
     table: Vec<Option<Connection>>,

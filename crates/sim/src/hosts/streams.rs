@@ -38,8 +38,8 @@ struct Opened {
     seeds: Random,
     /// Whether each connection has an account of its own.
     separate_accounts: bool,
-    /// The slot of each connection in the table, by its number (the first is 1). Once a connection is forgotten, its slot
-    /// may be reused.
+    /// The slot of each connection in the table, by its number (the first is 1). Once a connection is forgotten, its
+    /// slot may be reused.
     connection_slots: Vec<u32>,
 }
 

@@ -29,11 +29,11 @@ pub(super) struct ClassKeys {
     rate: Rate,
     /// Rate up to which it may borrow. Default: its guaranteed rate.
     ceil: Option<Rate>,
-    /// Size of the bucket of its rate: the burst that it may send at any speed. Default: 1600 bytes and what its rate sends
-    /// in a nanosecond.
-    burst: Option<Burst>,
-    /// Size of the bucket of its ceiling: the burst that it may send at any speed. Default: 1600 bytes and what its ceiling
+    /// Size of the bucket of its rate: the burst that it may send at any speed. Default: 1600 bytes and what its rate
     /// sends in a nanosecond.
+    burst: Option<Burst>,
+    /// Size of the bucket of its ceiling: the burst that it may send at any speed. Default: 1600 bytes and what its
+    /// ceiling sends in a nanosecond.
     cburst: Option<Burst>,
     /// Quantum: bytes that it may send per round, among classes of the same prio. Default: its rate in bytes per second
     /// divided by r2q, from 1000 to 200,000 bytes.

@@ -1,4 +1,5 @@
-//! The planned actions of one entry of traffic. They share a single slot of the event queue, however many flows there are.
+//! The planned actions of one entry of traffic. They share a single slot of the event queue, however many flows there
+//! are.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

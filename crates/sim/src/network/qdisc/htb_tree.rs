@@ -1,9 +1,9 @@
 //! The tree of HTB's classes: which are active, whose turn it is, and which wait for tokens.
 //!
-//! A class is *active* in a prio while packets wait in it, or in a class of that prio that borrows from it. An active class
-//! that may send is in the *row* of its level and prio; one that may only borrow is among the *borrowers* of its parent.
-//! Leaves have level 0. Above them, levels count down from the root, which has 7. Classes with the same level and prio are in order
-//! of their numbers.
+//! A class is *active* in a prio while packets wait in it, or in a class of that prio that borrows from it. An active
+//! class that may send is in the *row* of its level and prio; one that may only borrow is among the *borrowers* of its
+//! parent. Leaves have level 0. Above them, levels count down from the root, which has 7. Classes with the same level
+//! and prio are in order of their numbers.
 
 use bufferscope_scenario as scenario;
 

@@ -1,9 +1,9 @@
 //! Queueing disciplines. Each is in a file of its own. One enum combines them, so that a packet costs a branch instead
 //! of a virtual call.
 //!
-//! A discipline owns the packets it holds, and may hold other disciplines with packets of theirs. It reports the packets
-//! that it drops, marks or splits off through [`QdiscEvents`], and the caller does the bookkeeping. Lengths are those of frames,
-//! the IP packet and the link's overhead, as in Linux (`qdisc_pkt_len`).
+//! A discipline owns the packets it holds, and may hold other disciplines with packets of theirs. It reports the
+//! packets that it drops, marks or splits off through [`QdiscEvents`], and the caller does the bookkeeping. Lengths are
+//! those of frames, the IP packet and the link's overhead, as in Linux (`qdisc_pkt_len`).
 
 use bufferscope_programs::scramble;
 use bufferscope_scenario::{self as scenario, Encapsulation, NodeIndex, Reason};
@@ -22,7 +22,8 @@ mod rate;
 mod red_core;
 pub(crate) mod stacked;
 
-/// The events in a discipline since the last call, in order: drops, marks, splits and copies. The buffer is reused between calls.
+/// The events in a discipline since the last call, in order: drops, marks, splits and copies. The buffer is reused
+/// between calls.
 #[derive(Debug, Default)]
 pub(crate) struct QdiscEvents(pub(crate) Vec<QdiscEvent>);
 
@@ -115,8 +116,8 @@ trait Discipline: Sized {
     /// Takes the next packet for the layer below out of the queue.
     fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued;
 
-    /// The packet that leaves next, if it can be determined without dequeuing it. The kernel's disciplines that peek with
-    /// `qdisc_peek_dequeued` cannot.
+    /// The packet that leaves next, if it can be determined without dequeuing it. The kernel's disciplines that peek
+    /// with `qdisc_peek_dequeued` cannot.
     fn peek(&self) -> Option<PacketId> {
         None
     }

@@ -5,8 +5,8 @@
 //! is that of the inner `bfifo`. With `adaptive`, a timer adapts the probability every half second (125 jiffies).
 //!
 //! The timer is that of `tc` and kernels before 5.7. Since then, `tc` passes flags on in an attribute of their own
-//! (`TCA_RED_FLAGS`), while the kernel still looks for this one in the old attribute, and never starts the timer: there,
-//! `adaptive` changes nothing. A warning says so.
+//! (`TCA_RED_FLAGS`), while the kernel still looks for this one in the old attribute, and never starts the timer:
+//! there, `adaptive` changes nothing. A warning says so.
 //!
 //! Departures: a packet that is marked and then finds no room counts only as dropped. Packets are not shown to the
 //! filters that `qevent` may name.

@@ -3,8 +3,9 @@
 //! Each task has a directory: detecting losses ([`loss`]), repairing them and reducing the window ([`recovery`]),
 //! sending ([`sending`]), and measuring round trips and delivery rates and running the timer ([`timing`]). `congestion`
 //! decides how the window otherwise changes. [`ack`] processes acknowledgements in the order of the kernel's `tcp_ack`;
-//! [`ack_summary`] collects what one acknowledgement reveals, and [`marks`] evaluates its ECN feedback. [`sending::transmit`]
-//! follows the order of `tcp_write_xmit`. [`view`] has the views of the sender's state that others get.
+//! [`ack_summary`] collects what one acknowledgement reveals, and [`marks`] evaluates its ECN feedback.
+//! [`sending::transmit`] follows the order of `tcp_write_xmit`. [`view`] has the views of the sender's state that
+//! others get.
 //!
 //! Departs: a receiver never reneges on selective acknowledgements.
 

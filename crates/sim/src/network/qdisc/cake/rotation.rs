@@ -244,8 +244,8 @@ impl Bundle {
         self.most += largest;
     }
 
-    /// Gives shares to the flows from this one on, until one may send, or to all of them. Returns the index of that one, and
-    /// what no flow in front of it exceeds.
+    /// Gives shares to the flows from this one on, until one may send, or to all of them. Returns the index of that
+    /// one, and what no flow in front of it exceeds.
     #[inline]
     fn visit(&mut self, from: usize, mut most_visited: i32, mut share: impl FnMut(Hosts) -> i32) -> (usize, i32) {
         let mut at = from;

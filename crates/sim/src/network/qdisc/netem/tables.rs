@@ -27,8 +27,8 @@ pub(super) fn of(distribution: Distribution) -> Option<&'static [i16]> {
     }
 }
 
-/// The normal distribution: each entry holds the last of the points, 0.00005 apart, whose cumulative probability rounds to
-/// it. The points are a running sum, with its rounding errors.
+/// The normal distribution: each entry holds the last of the points, 0.00005 apart, whose cumulative probability rounds
+/// to it. The points are a running sum, with its rounding errors.
 fn normal() -> Vec<i32> {
     let mut points = [0.0; ENTRIES + 1];
     let mut point = -10.0;

@@ -1,5 +1,5 @@
-//! The reaction to losses: the congestion states ([`fast_retransmit`], [`reduction`]), the reduction of the window ([`prr`]),
-//! undoing a reduction that was unfounded ([`undo`]), and retransmissions ([`retransmit`]).
+//! The reaction to losses: the congestion states ([`fast_retransmit`], [`reduction`]), the reduction of the window
+//! ([`prr`]), undoing a reduction that was unfounded ([`undo`]), and retransmissions ([`retransmit`]).
 
 pub(super) mod fast_retransmit;
 pub(super) mod prr;
