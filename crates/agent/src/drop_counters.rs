@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_tells_the_reason_as_far_as_the_counters_do() {
+    fn a_row_has_the_reason_as_far_as_the_counters_show_it() {
         let expected = ["overlimit", "overlimit", "codel", "codel_mark", "codel_mark", "codel_mark", "codel_mark"];
         assert_eq!(reasons(&[codel(3, 2)]), [expected]);
         assert_eq!(marked(&codel(3, 2)), 4);

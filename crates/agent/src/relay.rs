@@ -117,7 +117,7 @@ impl Relay {
         std::thread::Builder::new().name("relay".into()).spawn(move || {
             shared.real_time.store(priority::put_first(0, Before::Others).is_ok().into(), Relaxed);
             if let Err(error) = carrier.carry(&shared) {
-                *shared.failure.lock().expect("nobody panics holding it") = Some(error.to_string());
+                *shared.failure.lock().expect("no panic while it is locked") = Some(error.to_string());
             }
         })?;
         Ok(Self { counters, rates: WireRates(rates), sockets })
@@ -131,7 +131,7 @@ impl Relay {
     /// What the relay has done so far; an error if it failed.
     pub(crate) fn report(&self) -> io::Result<RelayReport> {
         let counters = &self.counters;
-        if let Some(failure) = counters.failure.lock().expect("nobody panics holding it").clone() {
+        if let Some(failure) = counters.failure.lock().expect("no panic while it is locked").clone() {
             return Err(io::Error::other(format!("the delay relay broke down: {failure}")));
         }
         for socket in &self.sockets {

@@ -227,7 +227,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         }
         let duration_ns = self.context.scenario.duration_ns;
         if !self.output.progress(Progress { now_ns: self.context.now_ns().min(duration_ns), duration_ns }) {
-            return Err(io::Error::other("nobody takes the records any more"));
+            return Err(io::Error::other("the receiver of the records is gone"));
         }
         self.context.reactor.at(due_ns + interval_ns, Event::Progress);
         Ok(())

@@ -125,7 +125,7 @@ mod tests {
 
     /// Bursts of two packets of 45 segments at 100 Mbit/s. The first packet leaves at once, ahead of the rate.
     #[test]
-    fn a_port_that_hands_on_large_packets_may_be_one_ahead_each_time_its_queue_stands() {
+    fn a_port_that_hands_on_large_packets_may_be_one_ahead_for_each_standing_queue() {
         let conclude = |segments| {
             let mut check = WireCheck::new(&[RateStep { from_ns: 0, bits_per_second: 100_000_000 }], segments, None);
             for burst in 0..100 {

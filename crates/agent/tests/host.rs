@@ -93,7 +93,7 @@ fn a_capture_has_what_leaves_and_what_arrives_in_order() {
     for port in 0..4 {
         assert!(first(2 * port + 1) >= first(2 * port) + 5_000_000, "port {port}: arrives before it has propagated");
     }
-    assert!(succeeded(&with_traffic(&[PING])).packets.is_empty(), "nobody asked");
+    assert!(succeeded(&with_traffic(&[PING])).packets.is_empty(), "none were requested");
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn a_rate_changes_when_the_scenario_says() {
 
 /// At 1 kbit/s a ping takes 0.8 s. With a hundred pings per second, a queue of one packet has no place for a SYN.
 #[test]
-fn a_connection_that_is_never_answered_is_told() {
+fn a_connection_that_is_never_answered_causes_a_warning() {
     if !has_shaper() {
         return;
     }
@@ -240,7 +240,7 @@ fn a_connection_that_is_never_answered_is_told() {
 }
 
 #[test]
-fn a_kernel_that_lacks_a_discipline_is_told_by_name() {
+fn a_discipline_that_the_kernel_lacks_is_named() {
     let Some(found) = capabilities() else { return };
     if found["qdiscs"]["codel"] == true {
         return;

@@ -129,7 +129,7 @@ impl<W: Write> Capture<W> {
     }
 
     fn inner(&self) -> MutexGuard<'_, Option<Inner<W>>> {
-        self.0.lock().expect("nobody panics while holding it")
+        self.0.lock().expect("no panic while it is locked")
     }
 }
 

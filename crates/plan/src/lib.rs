@@ -150,7 +150,7 @@ pub struct Delay {
 pub struct Wire {
     /// The rate in bits per second with which the experiment begins; `None` for a wire on which sending takes no time.
     pub rate_bps: Option<u64>,
-    /// What the link layer makes of the length of an IP packet.
+    /// The overhead of the link layer.
     pub encapsulation: Encapsulation,
     /// The propagation delay.
     pub delay_ns: u64,

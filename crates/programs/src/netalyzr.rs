@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_that_is_stopped_tells_nothing_of_the_load_that_it_cuts_short() {
+    fn a_test_that_is_stopped_gives_no_estimate_of_the_load_that_it_cuts_short() {
         let mut client = client();
         client.phase = Phase::Before(NetalyzrStage::Down);
         steps(&mut client, 20 * MS);
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_lasts_to_the_end_is_told_when_the_run_is_over() {
+    fn a_load_that_lasts_to_the_end_is_reported_when_the_run_is_over() {
         for (stop_ms, is_told) in [(1020, true), (1019, false)] {
             let mut client = client();
             client.phase = Phase::Before(NetalyzrStage::Down);

@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::records::{Recorded, Records};
-use crate::simulate::{Watch, told};
+use crate::simulate::{Watch, to_json};
 
 /// The program that writes the files, as they name it.
 pub(crate) const APPLICATION: &str = concat!("bufferscope ", env!("CARGO_PKG_VERSION"));
@@ -44,7 +44,7 @@ pub(crate) fn capture(
         write(scenario, seed, capture, &mut watch)
     });
     let (summary, packets) = outcome.map_err(|error| PyOSError::new_err((error.raw_os_error(), error.to_string())))?;
-    Ok((told(&watch.outcome(summary)?), packets))
+    Ok((to_json(&watch.outcome(summary)?), packets))
 }
 
 type Run = Result<Summary<Recorded>, SimError>;
@@ -61,7 +61,7 @@ fn write(
     };
     let summary = simulation.finish(&mut |progress| match capture.has_failed() {
         true => ControlFlow::Break(()),
-        false => watch.tell(progress),
+        false => watch.on_progress(progress),
     });
     let end_ns = summary.as_ref().map_or(0, |summary| summary.ended_ns);
     let outcome = capture.finish(end_ns)?;

@@ -37,7 +37,7 @@ impl TableWriter {
 
 impl TableWriter {
     fn sink(&self) -> MutexGuard<'_, Option<ParquetSink>> {
-        self.0.lock().expect("nobody panics while writing")
+        self.0.lock().expect("no panic while it is locked")
     }
 }
 

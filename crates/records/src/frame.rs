@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_refused_and_told() {
+    fn another_version_is_refused_and_reported() {
         let mut bytes = frames(write_hello);
         bytes[HEADER_BYTES] += 1;
         let error = read(&bytes).unwrap_err();

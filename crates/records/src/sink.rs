@@ -62,7 +62,7 @@ pub enum RecordsError {
         differing: String,
     },
     /// The receiver of the batches no longer exists.
-    #[error("nobody takes the records any more")]
+    #[error("the receiver of the records is gone")]
     Closed,
 }
 

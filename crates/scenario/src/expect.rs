@@ -85,7 +85,7 @@ pub(crate) fn resolve(
     let mut problems = Problems::default();
     let each = |(number, expect): (usize, &Expect)| {
         let (comparisons, not_applicable) = match changed {
-            Some(set) => (Vec::new(), Some(format!("the source knows nothing of --set {set}"))),
+            Some(set) => (Vec::new(), Some(format!("the source says nothing about --set {set}"))),
             None => (comparisons(expect, number, axes, &mut problems), None),
         };
         Expectation {

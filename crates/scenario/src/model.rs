@@ -182,7 +182,7 @@ pub struct Port {
     /// The impairments of the wire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<Faults>,
-    /// What the link layer makes of the length of a packet.
+    /// The overhead of the link layer.
     #[serde(flatten)]
     pub encapsulation: Encapsulation,
     /// The queueing discipline; it has no effect where `rate` is `None`.

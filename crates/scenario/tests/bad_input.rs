@@ -389,7 +389,7 @@ fn problems(text: &str, overrides: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn every_problem_is_told_wherever_it_is() {
+fn every_problem_is_reported_wherever_it_is() {
     let text = lab_with("delay = \"5ms\"", "dealy = \"5ms\"").replace("to = \"h2\"", "").replace("kind = \"ping\"", "");
     let messages = problems(&text, &set(["link.bottleneck.rate", "link..rate=1mbit"]));
     let paths = ["link.access.dealy", "traffic.bulk.to: missing; required: a name", "traffic.ping.kind: missing"];
@@ -400,7 +400,7 @@ fn every_problem_is_told_wherever_it_is() {
 }
 
 #[test]
-fn every_bad_value_of_a_sweep_is_told_once() {
+fn every_bad_value_of_a_sweep_is_reported_once() {
     let text = lab_unswept()
         + "[sweep]\n\"link.bottleneck.queue.limit\" = [\"50q\", \"5p\", \"60q\"]\n\"traffic.bulk.flows\" = [1, 2, -3]\n";
     let found: Vec<_> = problems(&text, &[]).iter().map(|line| line.contains("found \"50q\"")).collect();
@@ -408,7 +408,7 @@ fn every_bad_value_of_a_sweep_is_told_once() {
 }
 
 #[test]
-fn a_point_and_an_expectation_are_told_together() {
+fn problems_of_a_point_and_of_an_expectation_are_reported_together() {
     let messages = problems(&lab_with("\"10mbit\"", "\"0mbit\"").replace("[245, 320]", "[320, 245]"), &[]);
     assert_eq!(messages.len(), 1, "the file's own values come first: {messages:#?}");
     let messages = problems(&lab_with("to = \"h2\"", "to = \"h9\"").replace("[245, 320]", "[320, 245]"), &[]);

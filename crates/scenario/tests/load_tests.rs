@@ -206,7 +206,7 @@ fn servers_without_a_port_get_the_next_that_is_free() {
     assert_eq!([2, 3, 4].map(of), [(Some(Transport::Tcp), 2), (Some(Transport::Udp), 2), (Some(Transport::Tcp), 0)]);
 }
 
-/// The ports of all that an entry stands for, and 0 for ICMP.
+/// The ports of all parts of an entry, and 0 for ICMP.
 #[test]
 fn a_filter_by_traffic_has_the_ports_of_its_servers() {
     let queue = |filter: &str| {

@@ -19,7 +19,7 @@ pub(crate) enum Stream {
     Qdisc(u32),
     /// The channel of a Wi-Fi network (by index).
     Wifi(u32),
-    /// The rate of a link, and what becomes of its packets (by the index of its port).
+    /// The rate of a link, and its impairments (by the index of its port).
     Link(u32),
     /// The hash of a flow, by the index of its entry of traffic and its number there.
     Hash { traffic: u32, number: u32 },

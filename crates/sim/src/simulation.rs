@@ -62,10 +62,10 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// ```
 #[derive(Debug)]
 pub struct Simulation<S: Sink> {
-    /// The scenario as it is carried out: rates and starts are those that applied at each time. Boxed, like the next,
-    /// so that what every event needs lies close together.
+    /// The scenario as executed: rates and starts are those that applied at each time. Boxed, like the next, to keep
+    /// hot fields on few cache lines.
     scenario: Box<Scenario>,
-    /// The scenario as it was asked for last.
+    /// The scenario as last requested.
     asked: Box<Scenario>,
     changes: Vec<Change>,
     seed: u64,

@@ -32,7 +32,7 @@ pub(crate) fn connected(name: &str) -> io::Result<OwnedFd> {
     if is_own(&socket)? { Ok(socket) } else { Err(Errno::EPERM.into()) }
 }
 
-/// The next connection from the same user; `None` if nobody is waiting.
+/// The next connection from the same user; `None` if none is waiting.
 pub(crate) fn accepted(listener: &OwnedFd) -> io::Result<Option<OwnedFd>> {
     loop {
         let accepted = match accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK) {

@@ -1,5 +1,5 @@
-//! The parts of Linux that the agent talks to, one per file, beside those of `crates/endpoint`. Unsafe code is allowed
-//! only in here and in `init::pause`.
+//! The parts of Linux that the agent talks to, one per file, in addition to those of `crates/endpoint`. Unsafe code is
+//! allowed only in here and in `init::pause`.
 
 pub(crate) mod carrier;
 pub(crate) mod child_env;

@@ -1,4 +1,4 @@
-//! Commands that run beside the program: a server on another host, a packet trace.
+//! Commands that run in parallel with the program: a server on another host, a packet trace.
 
 use std::process::Stdio;
 use std::thread::sleep;
@@ -47,7 +47,7 @@ impl Background {
 /// Starts commands, and waits until every host has as many additional sockets as it has commands. A program that is
 /// started after that finds its servers.
 pub(super) fn start(testbed: &Testbed, wanted: &[Beside]) -> Result<Vec<Background>, Error> {
-    let failed = || Error::step("looking whether the commands beside the program are ready");
+    let failed = || Error::step("checking whether the background commands are ready");
     let mut started = Vec::new();
     let mut awaited = Vec::new();
     for beside in wanted {

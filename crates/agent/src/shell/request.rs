@@ -72,7 +72,7 @@ pub struct Build {
     /// Whether the scenario's own traffic runs too.
     #[serde(default)]
     pub traffic: bool,
-    /// Commands to run beside the program.
+    /// Commands to run in parallel with the program.
     #[serde(default)]
     pub with: Vec<Beside>,
 }

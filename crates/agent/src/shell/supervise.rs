@@ -36,7 +36,7 @@ const PASSED_ON: [Signal; 7] = [
 pub(super) struct Supervisor<'a> {
     signals: SignalFd,
     terminal: Terminal,
-    /// Commands that run beside the program.
+    /// Commands that run in parallel with the program.
     pub(super) beside: Vec<Background>,
     /// Where other shells join, if the network is this process' own.
     join_socket: Option<(JoinSocket, &'a Testbed)>,
@@ -96,7 +96,7 @@ impl<'a> Supervisor<'a> {
         Ok(ending)
     }
 
-    /// Waits until the commands beside the program have ended, or their time is up.
+    /// Waits until the background commands have ended, or their time is up.
     pub(super) fn await_beside(&mut self) {
         let until = Instant::now() + GRACE;
         loop {

@@ -63,7 +63,7 @@ impl Terminal {
     }
 
     /// Stops this process and those of its pipeline, as Ctrl-Z would have. Returns when they continue; this is at once
-    /// if nobody could make them continue.
+    /// if no process could make them continue.
     pub(super) fn stop(&self) -> io::Result<()> {
         let mut stop = SigSet::empty();
         stop.add(Signal::SIGTSTP);

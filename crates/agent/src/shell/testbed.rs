@@ -126,7 +126,7 @@ impl Testbed {
 
     fn prepare_traffic(&mut self, build: &Build) -> Result<(), Error> {
         let built = Arc::clone(&self.built);
-        // Nobody reads the samples.
+        // The samples have no reader.
         let sample_interval_ns = build.scenario.duration_ns;
         let scenario = Scenario { sample_interval_ns, flows_interval_ns: None, ..build.scenario.clone() };
         let seed = build.seed;

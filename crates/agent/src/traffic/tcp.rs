@@ -19,7 +19,7 @@ use super::outgoing::Outgoing;
 use super::tcp_checks::{self, Supply};
 use crate::reactor::Token;
 
-/// A SYN is sent again after one second and again after two more. If a connection still waits after that, there is a
+/// A SYN is retransmitted after one second and again after two more. If a connection still waits after that, there is a
 /// warning.
 const UNANSWERED_NS: u64 = 3_000_000_000;
 

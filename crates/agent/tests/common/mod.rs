@@ -29,15 +29,15 @@ pub(crate) fn copy_agent(to: &Path) {
     assert!(Command::new("cp").arg(agent).arg(to).status().unwrap().success());
 }
 
-/// What this kernel can do; `None` if it lets nobody create network namespaces, so that a test cannot run.
+/// What this kernel can do; `None` if it lets no user create network namespaces, so that a test cannot run.
 pub(crate) fn capabilities() -> Option<Value> {
     let output = program().arg("--capabilities").output().unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
     if !output.status.success() {
         skip(String::from_utf8_lossy(&output.stderr).trim());
         return None;
     }
-    Some(serde_json::from_str(&told).unwrap())
+    Some(serde_json::from_str(&stdout).unwrap())
 }
 
 /// Whether this kernel can limit a port's rate. If not, prints a message.

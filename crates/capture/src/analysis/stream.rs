@@ -13,7 +13,7 @@ use crate::{Flags, Segment};
 const JUMP_BYTES: i64 = 1 << 30;
 /// The shortest time after which Linux' retransmission timer expires, less a tick of a slow clock.
 const TIMEOUT_NS: i64 = 190_000_000;
-/// Without other evidence, a segment that comes this late after its successor was reordered, and not sent again.
+/// Without other evidence, a segment that comes this late after its successor was reordered, and not retransmitted.
 const REORDERED_NS: i64 = 3_000_000;
 /// A sender that shows no acknowledgements and repeats one byte after so long only asks whether the other end is there.
 const SILENCE_NS: i64 = 1_000_000_000;
@@ -78,7 +78,7 @@ pub(super) struct Stream {
     /// The end of the stream, with the FIN.
     fin: Option<i64>,
     syn: Option<u32>,
-    /// When the SYN left, until it is acknowledged; `None` if it was sent again.
+    /// When the SYN left, until it is acknowledged; `None` if it was retransmitted.
     syn_ns: Option<i64>,
     /// Whether segments before the last one may have been missed.
     pub(super) after_gap: bool,
@@ -333,7 +333,7 @@ impl Stream {
         }
     }
 
-    /// Why bytes that were seen before are sent again.
+    /// Why bytes that were seen before are retransmitted.
     fn cause(&mut self, t_ns: i64, start: i64, end: i64, seen: u16) -> RetransmissionKind {
         let head = self.una.is_none_or(|una| start <= una);
         let evidence = self.highest_sacked > start || self.duplicate_acks > 0;
@@ -495,7 +495,7 @@ impl Stream {
         if self.fin.is_some_and(|fin| sequence >= fin) { sequence - 1 } else { sequence }
     }
 
-    /// Segments that are missing below the highest that was acknowledged selectively, and were not sent again.
+    /// Segments that are missing below the highest that was acknowledged selectively, and were not retransmitted.
     pub(super) fn lost_packets(&self) -> u64 {
         self.ranges.missing_before(self.highest_sacked, u64::from(self.mss_bytes.max(1)))
     }

@@ -8,7 +8,7 @@
 //! - A packet with a smaller time to live was forwarded.
 //! - With the same identification, it is a copy; a sender that repeats it (RFC 1122, section 3.2.1.5) waits longer than
 //!   [`FORWARDED_NS`].
-//! - A SYN is sent again after a second (RFC 6298, section 2), and not before [`SYN_NS`]. How often the SYN of a
+//! - A SYN is retransmitted after a second (RFC 6298, section 2), and not before [`SYN_NS`]. How often the SYN of a
 //!   direction was captured is how often each packet of the direction is.
 //! - A sender needs an answer, or a time-out of milliseconds, to send again: what comes within [`AT_ONCE_NS`] with nothing
 //!   of the other direction in between is a copy. An acknowledgement without data may be repeated at once, so of these

@@ -63,7 +63,7 @@ fn both_ends_of_a_connection_send_the_code_point_from_the_first_packet_on() {
     let server = loop {
         match accept(&listener).unwrap() {
             Some((server, _)) => break server,
-            None => assert!(Instant::now() < deadline, "nobody connects"),
+            None => assert!(Instant::now() < deadline, "no connection arrives"),
         }
     };
     for socket in [&client, &server] {

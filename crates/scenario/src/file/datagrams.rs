@@ -50,7 +50,7 @@ pub(crate) struct Voip {
     pub(crate) common: TrafficCommon,
     #[serde(flatten)]
     pub(crate) server: Server,
-    /// Whether `to` speaks too, and not only `from`.
+    /// Whether `to` sends too, and not only `from`.
     #[serde(default = "defaults::both_ways")]
     pub(crate) both_ways: bool,
 }

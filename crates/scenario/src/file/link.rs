@@ -49,7 +49,7 @@ pub(crate) struct Link {
     /// Impairments in each direction, after the queue: loss, jitter and reordering. Default: none.
     #[schemars(example = json!({ "loss": 0.01, "jitter": "5ms" }))]
     pub(crate) wire: Option<Wire>,
-    /// What the link layer makes of the length of each IP packet, on the wire and in the queue: bytes that it adds, a
+    /// Overhead of the link layer, which determines the length of each IP packet on the wire and in the queue: bytes, a
     /// keyword of tc-cake(8), or a table. The default is Ethernet's header, as Linux' tc counts it.
     #[serde(default = "defaults::overhead")]
     #[schemars(example = &"38b", example = &"docsis", example = json!({ "bytes": 40, "atm": "atm" }))]
@@ -87,7 +87,7 @@ pub(crate) struct PortSettings {
     pub(crate) delay: Option<Delay>,
     /// Impairments after the queue: loss, jitter and reordering.
     pub(crate) wire: Option<Wire>,
-    /// What the link layer makes of the length of each IP packet.
+    /// Overhead of the link layer.
     pub(crate) overhead: Option<Overhead>,
     /// Length of the device's queues, where a discipline leaves that to the device.
     pub(crate) txqueuelen: Option<PacketLimit>,

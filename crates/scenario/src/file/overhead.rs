@@ -1,4 +1,4 @@
-//! `overhead`: what a link layer makes of the length of a packet.
+//! `overhead`: how a link layer changes the length of a packet.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub(crate) enum Overhead {
     Link(OverheadKeys),
 }
 
-/// What a link layer makes of the length of a packet.
+/// The overhead of a link layer.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct OverheadKeys {

@@ -54,7 +54,7 @@ pub enum Periods {
 /// A voice call with G.711 over RTP.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VoipTraffic {
-    /// Whether `to` speaks too, or `from` alone.
+    /// Whether `to` sends too, or `from` alone.
     pub both_ways: bool,
 }
 

@@ -358,8 +358,8 @@ mod tests {
         for (keys, expected) in [
             ("class = { a = { parent = \"b\", rate = \"1mbit\" }, b = { rate = \"1mbit\" } }", "queue.class.a.parent"),
             ("class = { a = { parent = \"a\", rate = \"1mbit\" } }", "queue.class.a.parent"),
-            ("default = \"x\"", "which is no class"),
-            ("class = { a = { rate = \"1mbit\" } }\nfilter = [{ dscp = 1, class = \"b\" }]", "which is no class"),
+            ("default = \"x\"", "which names no class"),
+            ("class = { a = { rate = \"1mbit\" } }\nfilter = [{ dscp = 1, class = \"b\" }]", "which names no class"),
             (
                 "default = \"a\"\nclass = { a = { rate = \"1mbit\" }, b = { parent = \"a\", rate = \"1mbit\" } }",
                 "a class that contains others",

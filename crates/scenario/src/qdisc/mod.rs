@@ -60,7 +60,7 @@ pub(crate) trait Discipline: Sized {
     const LOADABLE: bool = true;
     /// Arguments for `tc` that every kernel with this discipline accepts.
     const SAMPLE: &'static str;
-    /// Why it drops or marks packets of its own accord.
+    /// Why it drops or marks packets.
     const REASONS: &'static [Reason] = &[Reason::OVERLIMIT];
     /// The reasons that its counters in the kernel distinguish, at most [`Kind::MOST_COUNTED`].
     const COUNTED: &'static [Reason] = &[Reason::OVERLIMIT];

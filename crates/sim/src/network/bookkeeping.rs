@@ -1,5 +1,5 @@
-//! What becomes of packets about which a queue has decided: they are counted, recorded, and freed if they were dropped.
-//! A host may also discard a packet.
+//! Accounts for the events of a queue: counts and records packets, and frees those that were dropped. A host may also
+//! discard a packet.
 
 use bufferscope_records::{DropReason, Layer, Sink};
 use bufferscope_scenario::Reason;
@@ -12,7 +12,7 @@ use super::routes::PortIndex;
 use crate::observation::recording::Recording;
 
 impl Network {
-    /// Does the bookkeeping after a queue has decided about packets.
+    /// Does the bookkeeping for the events of a queue.
     #[inline(always)]
     pub(super) fn settle_qdisc_events<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
         if !self.qdisc_events.0.is_empty() {
@@ -29,8 +29,7 @@ impl Network {
         let mut qdisc_events = std::mem::take(&mut self.qdisc_events);
         for event in qdisc_events.0.drain(..) {
             self.work += 1;
-            let counts =
-                &mut self.ports[port as usize].queue.as_mut().expect("only queues decide about packets").counts;
+            let counts = &mut self.ports[port as usize].queue.as_mut().expect("only queues have events").counts;
             self.has_copies |= matches!(event, QdiscEvent::Copied(_));
             match event {
                 QdiscEvent::Split(packet) | QdiscEvent::Copied(packet) => {
@@ -75,7 +74,7 @@ impl Network {
         self.pool.remove(packet);
     }
 
-    /// Frees a packet that was delivered, but of which its host makes nothing.
+    /// Frees a packet that was delivered, but that its host discards.
     #[cold]
     pub(super) fn discard(&mut self, packet: PacketId) {
         let index = self.pool.header(packet).flow;

@@ -83,7 +83,7 @@ pub(crate) struct Network {
     seed: u64,
     /// The nodes of which a port's queue paces connections.
     pacing: Vec<bool>,
-    /// Who watches the packets.
+    /// The tap, if there is one.
     pub(crate) tapped: Option<Box<Tapped>>,
 }
 

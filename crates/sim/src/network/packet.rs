@@ -18,7 +18,7 @@ pub(crate) struct Header {
     pub(crate) frame_bytes: u32,
     /// Index of the flow in the network's accounts.
     pub(crate) flow: u32,
-    /// What `skb_get_hash` says of the packet in Linux. Flows have different ones, except by chance. A TCP socket may take
+    /// The packet's `skb_get_hash` in Linux. Flows have different ones, except by chance. A TCP socket may take
     /// another one, which changes all but the [`TUPLE_BITS`](Self::TUPLE_BITS).
     pub(crate) hash: u32,
     /// The node that sent it.
@@ -32,7 +32,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The bits of [`hash`](Self::hash) that stand for the addresses, ports and protocol, and never change.
+    /// The bits of [`hash`](Self::hash) that represent the addresses, ports and protocol, and never change.
     pub(crate) const TUPLE_BITS: u32 = 0xffff;
 
     /// Hash of the addresses, ports and protocol, for a discipline that looks into the packet.

@@ -43,7 +43,7 @@ impl Pool {
         PacketId(index)
     }
 
-    /// A copy of a packet, of whose leaving nobody is told.
+    /// A copy of a packet, whose departure is not reported to its sender.
     pub(crate) fn copy(&mut self, id: PacketId) -> PacketId {
         let (mut header, body) = (*self.header(id), *self.body(id));
         header.load.take_awaited();

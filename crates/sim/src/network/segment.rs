@@ -47,7 +47,8 @@ pub struct SackBlock {
     pub end: u64,
 }
 
-/// Up to three SACK blocks (as many as fit beside timestamps), stored relative to the segment's `ack` to stay small.
+/// Up to three SACK blocks (as many as fit together with timestamps), stored relative to the segment's `ack` to stay
+/// small.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     relative: [(i32, i32); SackBlocks::MAX],

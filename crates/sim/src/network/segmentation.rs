@@ -150,7 +150,7 @@ mod tests {
             (last.segment.seq, last.segment.len, last.segment.flags),
             (seq, 100, Flags::ACK | Flags::PSH | Flags::FIN)
         );
-        assert_eq!(last.sent_len(), 2 * MSS_BYTES + 100, "the host is told of all of it");
+        assert_eq!(last.sent_len(), 2 * MSS_BYTES + 100, "the host is notified of all of it");
         assert_eq!(pool.header(packet).frame_bytes, 100 + HEADERS + 14);
         assert_eq!(split_off_first(packet, &Encapsulation::adding(14), &mut pool), None);
     }

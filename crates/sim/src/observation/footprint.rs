@@ -45,7 +45,7 @@ const QUEUE_CELLS: u64 = 15;
 pub struct Footprint {
     /// Memory while it runs.
     pub memory_bytes: u64,
-    /// The name of the traffic that takes most of the memory; `None` if none stands out.
+    /// The name of the entry of traffic that takes most of the memory; `None` if none dominates.
     pub largest: Option<String>,
     /// Rows of the tables `flows` and `queues`.
     pub rows: u64,
@@ -196,7 +196,8 @@ impl Load {
     fn memory_bytes(&self, standing: &BTreeMap<PortIndex, u64>) -> u64 {
         let here: u64 = self.path.iter().filter_map(|port| standing.get(port)).sum();
         let packets = self.demand.min(here);
-        // A sender remembers segments in flight, and lost segments until they are repaired. Acknowledgements return.
+        // A sender remembers segments in flight, and lost segments until they are retransmitted. Acknowledgements
+        // return.
         let remembered = if self.is_tcp { self.demand.min(2 * here + 10 * self.senders) } else { 0 };
         let acks = if self.is_tcp { packets / 2 } else { 0 };
         let bytes =

@@ -172,7 +172,7 @@ impl Endpoint {
         }
     }
 
-    /// Is the handshake complete, as far as this side can tell?
+    /// Whether the handshake is complete, as far as this end knows.
     pub fn is_established(&self) -> bool {
         matches!(self.phase, Phase::Established)
     }
@@ -192,8 +192,8 @@ impl Endpoint {
         self.receiver.is_finished()
     }
 
-    /// Have both sides' FINs arrived, as far as this side can tell? A closed endpoint still answers a repeated FIN (as
-    /// in TIME-WAIT), so keep it until its peer is closed too.
+    /// Whether the FINs of both ends have arrived, as far as this end knows. A closed endpoint still answers a repeated
+    /// FIN (as in TIME-WAIT), so keep it until its peer is closed too.
     pub fn is_closed(&self) -> bool {
         self.receiver.is_finished() && self.sender.fin_acked()
     }

@@ -31,7 +31,7 @@ impl Attempt {
         Self::syn(now_ns, timers, 0)
     }
 
-    /// The segment is sent again because there was no answer.
+    /// The segment is retransmitted because there was no answer.
     pub(super) fn on_timeout(self, now_ns: u64) -> Self {
         Self { resent: self.resent + 1, timeouts: self.timeouts + 1, ..self }.wait(now_ns)
     }
@@ -43,7 +43,7 @@ impl Attempt {
         Self { linear_timeouts: self.linear_timeouts + 1, due_ns, ..self }
     }
 
-    /// The SYN-ACK is sent again because the SYN arrived again. The timer restarts (`tcp_check_req`).
+    /// The SYN-ACK is retransmitted because the SYN arrived again. The timer restarts (`tcp_check_req`).
     pub(super) fn on_repeated_syn(self, now_ns: u64) -> Self {
         Self { resent: self.resent + 1, ..self }.wait(now_ns)
     }

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_echo_tells_the_round_trip_to_the_millisecond() {
+    fn an_echo_gives_the_round_trip_time_to_the_millisecond() {
         assert_eq!(elapsed_ns(52_900_000, clock(10_100_000)), Some(42_000_000));
         assert_eq!(elapsed_ns(10_200_000, clock(10_100_000)), Some(1_000_000));
         assert_eq!(elapsed_ns(10_200_000, 0), None);

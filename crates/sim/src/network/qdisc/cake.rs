@@ -66,7 +66,7 @@ struct State {
     link: Encapsulation,
 }
 
-/// What became of a queue that was served.
+/// The result of serving a queue.
 enum Served {
     Packet(PacketId),
     /// It was empty: choose a tin again.

@@ -7,7 +7,7 @@
 //! - packets wait in a ring of a power of two of slots, in which a packet dropped from the middle leaves a hole. Three
 //!   draws that find holes are followed by a look at the head;
 //! - the queue is counted in packets. The average must exceed `min` for a comparison, and `max` for a forced drop;
-//! - the average and the choice of packets are those of RED, in [`super::early`].
+//! - the average and the choice of packets are those of RED, in [`super::red_core`].
 //!
 //! Departures:
 //! - flows are those of [`Header`](crate::network::packet::Header): the hash of addresses and ports, source and

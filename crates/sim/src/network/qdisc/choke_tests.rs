@@ -85,7 +85,7 @@ fn other_addresses_make_another_flow() {
 }
 
 #[test]
-fn the_limit_and_a_forced_drop_are_told_apart() {
+fn the_limit_and_a_forced_drop_are_distinguished() {
     let mut bench = bench(parameters());
     averages(&mut bench, 8);
     // 23 is below 6 * 4: only the limit is in the way. Then 23 - 5 + 8 = 26.

@@ -219,7 +219,7 @@ impl Dualpi2 {
             return Xmit::Dropped;
         }
         if settings.drops_on_arrival && self.signal(packet, is_scalable, pool, events) == Verdict::Drop {
-            // The kernel tells the sender that the packet is on its way.
+            // The kernel returns success to the sender.
             return Xmit::Left;
         }
         let state = &mut *self.state;

@@ -58,7 +58,7 @@ struct Scheduler {
     rounding_bytes: u32,
 }
 
-/// The disciplines that promise fairness between flows, with queues enough to tell the flows apart.
+/// The disciplines that promise fairness between flows, with queues enough to separate the flows.
 fn scheduler() -> impl Strategy<Value = Scheduler> {
     let kinds = prop::sample::select(vec!["fq_codel", "fq_pie", "fq", "sfq", "cake"]);
     let quantum = || 100..=20_000_u32;

@@ -109,7 +109,7 @@ fn fq_codel_drops_from_the_flow_that_waits_too_long_at_codels_pace() {
 }
 
 #[test]
-fn fq_codel_marks_capable_packets_unless_it_is_told_not_to() {
+fn fq_codel_marks_capable_packets_unless_configured_otherwise() {
     for (ecn, ect, expected) in
         [(true, Ecn::Ect0, Reason::CODEL_MARK), (true, Ecn::NotEct, Reason::CODEL), (false, Ecn::Ect0, Reason::CODEL)]
     {
@@ -155,14 +155,14 @@ fn fq_codel_marks_what_the_selector_chooses_above_the_threshold() {
 #[test]
 fn fq_codel_drops_half_of_the_fattest_flow_above_its_limit() {
     // Flow 3 has ten packets. The eleventh packet is one of flow 9, and exceeds the limit: five of flow 3 go, and flow 9
-    // hears nothing of it.
+    // is not notified.
     let mut bench = bench(scenario::FqCodel { limit_packets: 10, ..parameters() });
     arrive(&mut bench, 3, 10, 0, Ecn::NotEct);
     let class = TrafficClass::new(0, Ecn::NotEct);
     let (xmit, events) = bench.arrive_of(flow(9), 0, FRAME, class);
     assert_eq!((xmit, events), (Xmit::Queued, (0..5).map(|number| (number, Reason::OVERLIMIT)).collect()));
     assert_eq!(bench.backlog(), (6, 6 * u64::from(FRAME)));
-    // Another five of flow 3: the last exceeds the limit, and the oldest five of its ten go. Its sender is told.
+    // Another five of flow 3: the last exceeds the limit, and the oldest five of its ten go. Its sender is notified.
     arrive(&mut bench, 3, 4, 0, Ecn::NotEct);
     let (xmit, events) = bench.arrive_of(flow(3), 0, FRAME, class);
     let expected = [5, 6, 7, 8, 9].map(|number| (number, Reason::OVERLIMIT)).to_vec();
@@ -179,7 +179,7 @@ fn fq_codel_drops_one_batch_at_most() {
 }
 
 #[test]
-fn fq_codel_tells_the_sender_if_the_packet_itself_is_dropped() {
+fn fq_codel_notifies_the_sender_if_the_packet_itself_is_dropped() {
     let mut bench = bench(scenario::FqCodel { limit_packets: 1, ..parameters() });
     arrive(&mut bench, 3, 1, 0, Ecn::NotEct);
     // 9 is smaller than 3 and stays; 5 is larger and goes.

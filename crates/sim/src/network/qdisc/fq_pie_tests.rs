@@ -54,7 +54,8 @@ fn probability_of(bench: &mut Bench, queue: u32) -> u64 {
     fq_pie(bench).flows.turn(queue).state.probability
 }
 
-/// One flow's probability does not concern the others. A drop is told to the sender as congestion, at the limit too.
+/// One flow's probability does not concern the others. A drop is reported to the sender as congestion, at the limit
+/// too.
 #[test]
 fn each_flow_has_a_controller_of_its_own() {
     let mut bench = bench(scenario::FqPie { limit_packets: 9, ..parameters() });

@@ -58,7 +58,7 @@ fn fq_gives_a_flow_ten_frames_at_first_and_two_in_later_turns() {
 }
 
 #[test]
-fn fq_tells_flows_apart_by_the_bits_of_the_mask() {
+fn fq_distinguishes_flows_by_the_bits_of_the_mask() {
     // With the mask of 10 bits, 1027 is 3. With all bits, it is another flow, and takes turns with it.
     for (orphan_mask, expected) in [(1023, [0, 1, 2, 3]), (u32::MAX, [0, 2, 1, 3])] {
         let quanta = (Some(FRAME), Some(FRAME));

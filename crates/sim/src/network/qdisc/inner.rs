@@ -1,7 +1,7 @@
 //! A discipline inside another one.
 //!
 //! Source: Linux `include/net/sch_generic.h`, `qdisc_peek_dequeued` and `qdisc_dequeue_peeked`. A discipline that looks at
-//! the first packet before it takes it takes it out of an inner discipline that cannot tell it otherwise, and keeps it.
+//! the first packet before it takes it takes it out of an inner discipline that cannot peek, and keeps it.
 //!
 //! Departs: the kernel still counts that packet as one of the inner discipline's. There, it counts against its limit.
 

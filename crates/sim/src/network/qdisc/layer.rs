@@ -1,4 +1,5 @@
-//! The first layer of a port: a queueing discipline and its counters. Maybe another one stands [on top](super::stacked).
+//! The first layer of a port: a queueing discipline and its counters. Maybe another one is [stacked](super::stacked) on
+//! it.
 
 use super::stacked::Stacked;
 use super::{Dequeued, Qdisc, QdiscEvents};
@@ -31,7 +32,7 @@ impl QdiscLayer {
         Self { stacked: stacked.map(|qdisc| Box::new(Stacked::new(qdisc))), qdisc, counts: Counts::default() }
     }
 
-    /// Passes a packet to the discipline. Returns what the sender is told.
+    /// Passes a packet to the discipline. Returns the result for the sender.
     #[inline]
     pub(crate) fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         self.counts.arrived += 1;

@@ -40,7 +40,7 @@ pub(crate) enum QdiscEvent {
     Copied(PacketId),
 }
 
-/// The answer of a discipline to the layer below it.
+/// The result of a dequeue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dequeued {
     Packet(PacketId),
@@ -74,7 +74,7 @@ pub(crate) struct Attachment {
     pub(crate) port: u32,
     /// The sending node.
     pub(crate) node: NodeIndex,
-    /// What the port's link makes of the length of a packet.
+    /// The overhead of the port's link layer.
     pub(crate) encapsulation: Encapsulation,
     /// The seed of the run.
     pub(crate) seed: u64,

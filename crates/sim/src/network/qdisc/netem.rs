@@ -12,12 +12,13 @@
 //! Corruption flips one bit of a frame. A packet of several segments is segmented then (`netem_segment`): the first is
 //! corrupted, and the others enter the discipline anew, as if they had just arrived. A duplicate is made before that.
 //!
-//! Departs: random numbers come from the run's seed. A packet's time in the queue is counted anew from when it enters the
-//! inner discipline. In the kernel, a discipline around netem is not told of the packets that wait in netem's own inner
-//! one. A corrupted packet crosses the rest of its path, and its destination discards it because of its checksum; in the
-//! kernel, the next node discards it if the bit is in the Ethernet or IP header. The bit may be anywhere in the frame; in
-//! the kernel, it is in the linear part of the `sk_buff`. That is all of a packet of which the sender keeps a copy, but only
-//! the headers of a segment that was split off, which is left unharmed more often: by 6 hits of 66 instead of 1514.
+//! Departs: random numbers come from the run's seed. A packet's time in the queue is counted anew from when it enters
+//! the inner discipline. In the kernel, a discipline around netem is not notified of the packets queued in netem's own
+//! inner one. A corrupted packet crosses the rest of its path, and its destination discards it because of its checksum;
+//! in the kernel, the next node discards it if the bit is in the Ethernet or IP header. The bit may be anywhere in the
+//! frame; in the kernel, it is in the linear part of the `sk_buff`. That is all of a packet of which the sender keeps a
+//! copy, but only the headers of a segment that was split off, which is left unharmed more often: by 6 hits of 66
+//! instead of 1514.
 //!
 //! Later kernels take a number that equals a bound in the chain of four states for the next case (here, as in 6.1, it
 //! changes nothing), which happens once in 2^32 packets.
@@ -181,7 +182,7 @@ impl Discipline for Netem {
 }
 
 impl Netem {
-    /// The sender is not told of a loss. Of a packet and its copy, a loss takes one.
+    /// The sender is not notified of a loss. Of a packet and its copy, a loss takes one.
     fn accept(&mut self, packet: PacketId, may_double: bool, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         let Self { settings, random, .. } = self;
         let duplicate = settings.duplicate.as_mut().filter(|_| may_double);

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sender_is_told_that_there_was_no_room() {
+    fn the_sender_is_notified_that_there_was_no_room() {
         let mut bench = Bench::new(&scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: 1 }));
         let class = TrafficClass::new(0, Ecn::NotEct);
         assert_eq!(bench.arrive(0, FRAME, class), (Xmit::Queued, vec![]));

@@ -1,8 +1,8 @@
 //! `pfifo_head_drop`: first in, first out, bounded in packets. It makes room by dropping the oldest packet.
 //!
 //! Source: Linux `net/sched/sch_fifo.c`, `pfifo_tail_enqueue`. A packet is always accepted. If `limit` packets are
-//! waiting when it arrives, the packet at the head is dropped and counted, and the arriving packet's sender is told of
-//! congestion (`NET_XMIT_CN`), although its own packet is in the queue.
+//! waiting when it arrives, the packet at the head is dropped and counted, and the arriving packet's sender is notified
+//! of congestion (`NET_XMIT_CN`), although its own packet is in the queue.
 
 use bufferscope_scenario::{self as scenario, Reason};
 
@@ -68,7 +68,7 @@ mod tests {
     /// Below the limit, `pfifo_tail_enqueue` returns the result of `qdisc_enqueue_tail`, `NET_XMIT_SUCCESS`. At the
     /// limit it returns `NET_XMIT_CN`.
     #[test]
-    fn a_full_queue_drops_its_oldest_packet_and_tells_the_sender_of_the_newest() {
+    fn a_full_queue_drops_its_oldest_packet_and_notifies_the_sender_of_the_newest() {
         let mut bench = Bench::new(&scenario::Qdisc::PfifoHeadDrop(scenario::PfifoHeadDrop { limit_packets: 2 }));
         let class = TrafficClass::new(0, NOT_ECT);
         assert_eq!(bench.arrive(0, FRAME, class), (Xmit::Queued, vec![]));

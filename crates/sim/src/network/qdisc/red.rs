@@ -1,8 +1,8 @@
 //! `red`: random early detection. Drops arriving packets at random; the larger the *average* backlog, the more it
 //! drops.
 //!
-//! Source: Linux' `net/sched/sch_red.c`; the average and the choice of packets are in [`super::early`]. The hard limit
-//! is that of the inner `bfifo`. With `adaptive`, a timer adapts the probability every half second (125 jiffies).
+//! Source: Linux' `net/sched/sch_red.c`; the average and the choice of packets are in [`super::red_core`]. The hard
+//! limit is that of the inner `bfifo`. With `adaptive`, a timer adapts the probability every half second (125 jiffies).
 //!
 //! The timer is that of `tc` and kernels before 5.7. Since then, `tc` passes flags on in an attribute of their own
 //! (`TCA_RED_FLAGS`), while the kernel still looks for this one in the old attribute, and never starts the timer:

@@ -1,6 +1,6 @@
-//! RedCore detection: what `red`, `choke` and `sfq` do with the average of a queue.
+//! Early detection: what `red`, `choke` and `sfq` do with the average of a queue.
 //!
-//! Source: Floyd and Jacobson, "Random RedCore Detection Gateways for Congestion Avoidance" (1993), and Floyd, Gummadi
+//! Source: Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993), and Floyd, Gummadi
 //! and Shenker, "Adaptive RED" (2001), as implemented in Linux' `include/net/red.h`, with the constants that `tc`
 //! computes ([`Curve`]):
 //! - every arriving packet updates the average with the queue that it finds; the average is a fixed-point number with

@@ -5,7 +5,7 @@
 //! - a queue sends until it has used up its allotment, which may become negative, and gets a quantum more when its next
 //!   turn comes. A queue that becomes active has its first turn after all others;
 //! - the limit concerns all queues together. The packet dropped for it may be of another flow than the one that arrives;
-//!   only if it is of the same queue does the sender learn of it, as of congestion. The limit of one queue, `depth`, and
+//!   the sender is notified (as of congestion) only if it is of the same queue. The limit of one queue, `depth`, and
 //!   its RED drop arriving packets, or with `headdrop` the oldest one of that queue;
 //! - each queue has an average of its own for RED, which begins with the queue and does not age;
 //! - after a perturbation, all packets are sorted anew, slot by slot. What a queue has no room for is dropped.

@@ -101,7 +101,7 @@ fn the_longest_queue_loses_its_newest_packet() {
     let hashes = apart(&mut bench, 2);
     fill(&mut bench, hashes[0], 3, FRAME);
     fill(&mut bench, hashes[1], 1, 100);
-    // The sender is not told, because it is another's packet.
+    // The sender is not notified, because the packet is another sender's.
     assert_eq!(arrive(&mut bench, hashes[1], 100, Ecn::NotEct), (Xmit::Queued, vec![(2, Reason::OVERLIMIT)]));
     assert_eq!(bench.backlog(), (4, 2 * u64::from(FRAME) + 200));
     // Two each now: the queue that gets its third packet is the longest.

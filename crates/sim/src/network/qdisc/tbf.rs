@@ -5,7 +5,7 @@
 //! - tokens are nanoseconds; a packet takes as many as its length lasts at the rate;
 //! - what waits is in an inner discipline, and only its first packet is looked at;
 //! - a packet that is larger than the bucket is dropped; one of several segments is segmented if these fit, and the
-//!   sender is told what became of them together.
+//!   sender gets their common result.
 //!
 //! Departs: with a link overhead other than 14 bytes, the kernel forgets it for segments that it has split off.
 

@@ -18,7 +18,7 @@ pub(super) const OVERHEAD_BYTES: u32 = 14;
 /// Packets dropped or marked, by number.
 type EventsByNumber = Vec<(u64, Reason)>;
 
-/// What tells a packet's flow from others.
+/// What distinguishes a packet's flow from others.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Flow {
     pub(super) hash: u32,

@@ -7,7 +7,7 @@
 //!
 //! The paper's model has a single sender, whose mean wait is half of the smallest window. A sender without
 //! competitors waits as long here. All senders have the same priority: EDCA's other classes, its longer AIFS and its
-//! TXOPs are not modelled. Nobody is hidden from anybody.
+//! TXOPs are not modelled. There are no hidden stations.
 
 use bufferscope_programs::Uniform;
 

@@ -14,15 +14,15 @@
 //!   limit for all stations together, frames in aggregates included. It keeps them by station, and stations take
 //!   turns.
 //! - In the `mac80211` mode an aggregate is filled from the station's own queue when the hardware has room for it.
-//! - Lost frames are sent again in the station's next aggregate, before new ones. The whole aggregate fails if it
+//! - Lost frames are retransmitted in the station's next aggregate, before new ones. The whole aggregate fails if it
 //!   collides, or if no frame arrives; then nothing acknowledges it.
 //! - A packet leaves the port when it arrives in order, with the last bit of its aggregate. It counts as part of the
 //!   driver until then, and so do those that wait in the receiver for an earlier one.
 //!
 //! Departures: there is one access category (BE). The receiver's airtime counts only what arrives from a station.
 //! Airtime queue limits (AQL, Linux 5.5) are not modelled. The rate is what the link's `rate` says: there is no rate
-//! control, and no slower rate for what is sent again. The 8192 packets that mac80211 allows for all stations are
-//! divided among them. A discipline is not told when the channel is idle, so the average of `red` does not decay
+//! control, and no slower rate for retransmissions. The 8192 packets that mac80211 allows for all stations are
+//! divided among them. A discipline is not notified when the channel is idle, so the average of `red` does not decay
 //! meanwhile.
 
 mod airtime;

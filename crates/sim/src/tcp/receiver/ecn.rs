@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_acknowledgement_of_the_handshake_tells_how_the_syn_ack_arrived() {
+    fn the_last_acknowledgement_of_the_handshake_reports_how_the_syn_ack_arrived() {
         let mut echo = Echo::default();
         echo.establish(Mode::Accurate, Some(Ecn::Ce));
         // RFC 9768, table 3; then the count, which includes the SYN-ACK's mark.

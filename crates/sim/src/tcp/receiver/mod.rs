@@ -20,7 +20,7 @@ use reassembly::{Arrival, Reassembly};
 use window::ReceiveWindow;
 pub use window::window_scale;
 
-/// The number of blocks that the sender surely learns of, since segments carry three and acknowledgements may be lost
+/// The number of blocks that reliably reach the sender, since segments carry three and acknowledgements may be lost
 /// (`TCP_SACK_BLOCKS_EXPECTED`).
 const BLOCKS_SURELY_TOLD: usize = 2;
 
@@ -174,7 +174,7 @@ impl Receiver {
         }
         // RFC 5681, section 4.2: acknowledge at once when the last gap is filled.
         let filled = had_gap && !self.reassembly.has_gap();
-        let urgency = if marks.at_once || filled || self.has_much_to_tell() {
+        let urgency = if marks.at_once || filled || self.has_much_to_report() {
             Urgency::AtOnce
         } else if self.reassembly.has_gap() {
             let rtt_ns = self.window.rtt_ns();
@@ -258,7 +258,7 @@ impl Receiver {
     }
 
     /// More than a full segment is unacknowledged, or the window would at least double.
-    fn has_much_to_tell(&self) -> bool {
+    fn has_much_to_report(&self) -> bool {
         let next = self.reassembly.next();
         next - self.acked > u64::from(self.mss_bytes) || self.window.has_doubled(next, self.reassembly.held_bytes())
     }

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn of_five_blocks_the_three_latest_are_told() {
+    fn of_five_blocks_the_three_latest_are_reported() {
         let mut r = Reassembly::new(1);
         (1..=5).for_each(|i| assert_eq!(r.insert(100 * i, 100 * i + 10), Arrival::OutOfOrder));
         assert_eq!(blocks(&mut r), [(500, 510), (400, 410), (300, 310)]);

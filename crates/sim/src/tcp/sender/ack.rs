@@ -23,8 +23,8 @@ struct Before {
 }
 
 impl Sender {
-    /// Processes an acknowledgement and repairs the losses that it reveals. [`transmit`](Sender::transmit) sends new
-    /// data.
+    /// Processes an acknowledgement and retransmits the losses that it reveals. [`transmit`](Sender::transmit) sends
+    /// new data.
     pub(crate) fn on_ack(&mut self, segment: &Segment, output: &mut Output) {
         if segment.ack > self.nxt {
             return;

@@ -1,4 +1,4 @@
-//! The information that one acknowledgement reveals (the kernel's flags of `tcp_ack`, and `tcp_sacktag_state`).
+//! A summary of what one acknowledgement reveals (the kernel's flags of `tcp_ack`, and `tcp_sacktag_state`).
 
 use super::super::timestamps;
 use crate::network::segment::{SackBlock, Segment};
@@ -52,7 +52,7 @@ impl AckSummary {
         Self { ecr: segment.ts_ecr, one_way_ms, una_before: una, advanced, ..Self::default() }
     }
 
-    /// Is there reason to suspect a loss or congestion (`tcp_ack_is_dubious`)?
+    /// Whether there is reason to suspect a loss or congestion (`tcp_ack_is_dubious`).
     #[inline]
     pub(crate) fn is_dubious(&self) -> bool {
         self.sacked || self.echo || self.duplicate.is_some()

@@ -15,7 +15,7 @@ pub(crate) struct Marks {
     mode: Mode,
     /// Codepoints of new data and of everything else.
     codepoints: (Ecn, Ecn),
-    /// The next new segment tells the peer that the window was reduced.
+    /// The next new segment carries CWR: the window was reduced.
     cwr_due: bool,
     /// Marked packets that the peer has reported, by its own count (accurate).
     count: u32,
@@ -67,7 +67,7 @@ impl Marks {
         }
     }
 
-    /// The window was reduced, and the peer must be told.
+    /// The window was reduced, and the peer must be notified.
     pub(crate) fn on_reduction(&mut self) {
         self.cwr_due = matches!(self.mode, Mode::Classic | Mode::Exact);
     }
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_has_risen_by_two_tells_of_two() {
+    fn a_count_that_has_risen_by_two_means_two_marks() {
         // From 5 to 7, then wrapping to 1 (9 modulo 8).
         let mut marks = accurate();
         assert_eq!(marks.ce_delta(Flags::from_ace(7), 3), 2);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledgement_that_brings_nothing_tells_nothing_yet() {
+    fn an_acknowledgement_of_nothing_new_means_no_marks_yet() {
         let mut marks = accurate();
         assert_eq!(marks.ce_delta(Flags::from_ace(6), 0), 0);
         assert_eq!(marks.ce_delta(Flags::from_ace(6), 1), 1);

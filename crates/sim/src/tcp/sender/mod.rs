@@ -1,6 +1,6 @@
 //! The half of an endpoint that sends data and processes acknowledgements.
 //!
-//! Each task has a directory: detecting losses ([`loss`]), repairing them and reducing the window ([`recovery`]),
+//! Each task has a directory: detecting losses ([`loss`]), retransmitting and reducing the window ([`recovery`]),
 //! sending ([`sending`]), and measuring round trips and delivery rates and running the timer ([`timing`]). `congestion`
 //! decides how the window otherwise changes. [`ack`] processes acknowledgements in the order of the kernel's `tcp_ack`;
 //! [`ack_summary`] collects what one acknowledgement reveals, and [`marks`] evaluates its ECN feedback.
@@ -78,7 +78,7 @@ pub(crate) struct Sender {
     /// How this end uses ECN.
     offer: Offer,
     last_sent_ns: u64,
-    /// Segments sent again.
+    /// Retransmitted segments.
     retransmits: u64,
     /// Segments that the peer reported as duplicates.
     duplicates: u64,

@@ -70,7 +70,7 @@ struct Link {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Isolation {
     by_flow: bool,
-    /// Hosts on either side tell queues apart or, with `by_flow`, share fairly.
+    /// Whether queues are distinguished by hosts on either side or, with `by_flow`, the hosts share fairly.
     by_host: [bool; 2],
 }
 

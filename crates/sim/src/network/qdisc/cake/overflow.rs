@@ -42,7 +42,7 @@ impl Heap {
         Self { entries: (0..ENTRIES as u16).map(Entry).collect(), positions: (0..ENTRIES as u16).collect(), timeout: 0 }
     }
 
-    /// The queue that should be the longest. `bytes` tells how long a queue is.
+    /// The queue that should be the longest. `bytes` is the length of a queue.
     pub(super) fn longest(&mut self, bytes: impl Fn(Entry) -> u64) -> Entry {
         if self.timeout == 0 {
             (0..=ENTRIES / 2).rev().for_each(|position| self.sink(position, &bytes));

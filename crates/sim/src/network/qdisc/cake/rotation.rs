@@ -30,7 +30,7 @@ pub(super) struct Rotation {
     /// The bundle and the member that are visited next. At the end of a lap, it is behind the last bundle.
     bundle: usize,
     member: usize,
-    /// It is the turn of this member, and whoever [took](Self::turn) it knows its deficit.
+    /// It is the turn of this member, and the caller of [`turn`](Self::turn) has its deficit.
     is_taken: bool,
     /// No flow of the bundle that has been visited in this lap has a deficit above this.
     most_visited: i32,

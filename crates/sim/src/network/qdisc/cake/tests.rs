@@ -52,7 +52,7 @@ fn flows_take_turns() {
 }
 
 #[test]
-fn one_queue_serves_in_order_of_arrival_if_flows_are_not_told_apart() {
+fn one_queue_serves_in_order_of_arrival_if_flows_are_not_isolated() {
     let mut bench = bench(scenario::Cake { flowmode: FlowMode::Flowblind, ..scenario::Cake::default() });
     for number in [1, 1, 2, 1, 2] {
         bench.arrive_of(flow(number), 0, FRAME, class(0));

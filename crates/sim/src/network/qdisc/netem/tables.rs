@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use bufferscope_scenario::Distribution;
 
-/// Number of places of the cumulative distribution, of which every fourth is in a table.
+/// Number of entries of the cumulative distribution, of which every fourth is in a table.
 const ENTRIES: usize = 16_384;
 const UNIT: f64 = 8192.0;
 

@@ -162,7 +162,7 @@ fn a_correlated_number_is_a_mean_with_the_one_before() {
     }
 }
 
-/// A copy comes before its packet, and takes a place of the limit.
+/// A copy comes before its packet, and counts towards the limit.
 #[test]
 fn a_packet_is_doubled_once_and_a_loss_takes_one_of_the_two() {
     let always = scenario::Netem { duplicate: Some([1.0, 0.0]), limit_packets: 3, delay_ns: MS, ..netem() };

@@ -84,7 +84,7 @@ impl Rack {
         }
     }
 
-    /// A segment was sent again.
+    /// A segment was retransmitted.
     pub(crate) fn on_retransmit(&mut self, id: SentId, sent: &Sent) {
         self.retransmissions.push_back((id, sent.order));
     }

@@ -21,7 +21,7 @@ pub(crate) struct Sent {
     pub(crate) seq: u64,
     /// When it was last transmitted.
     pub(crate) sent_ns: u64,
-    /// Number of the packet in which it was last transmitted, counted over the connection. It tells which of two
+    /// Number of the packet in which it was last transmitted, counted over the connection. It shows which of two
     /// transmissions was later, even if both have the same time.
     pub(crate) order: u64,
     /// The delivery-rate note of that transmission.
@@ -54,9 +54,9 @@ pub(crate) struct Scoreboard {
     joined: u32,
     lost: u32,
     retransmitted: u32,
-    /// The number of segments to repair: lost, and not retransmitted since.
+    /// The number of segments to retransmit: lost, and not retransmitted since.
     to_retransmit: u32,
-    /// Nothing before this needs repair.
+    /// No segment before this needs a retransmission.
     retransmit_from: SentId,
     /// Packets transmitted so far.
     transmissions: u64,
@@ -178,7 +178,7 @@ impl Scoreboard {
         self.ring.get(id.checked_sub(self.first_id)? as usize)
     }
 
-    /// The number of segments from `id` on, up to `most`, that left in the same packet and need repair.
+    /// The number of segments from `id` on, up to `most`, that left in the same packet and must be retransmitted.
     pub(crate) fn lost_together(&self, id: SentId, most: u32) -> u32 {
         let order = self.get(id).map(|sent| sent.order);
         let belongs = |id: &SentId| {
@@ -191,7 +191,7 @@ impl Scoreboard {
     pub(crate) fn parcel(&self, id: SentId, segments: u32) -> Parcel {
         let sent = || self.ring.range((id - self.first_id) as usize..).take(segments as usize);
         Parcel {
-            seq: sent().next().expect("what is sent again is outstanding").seq,
+            seq: sent().next().expect("what is retransmitted is outstanding").seq,
             bytes: sent().map(|sent| u32::from(sent.len)).sum(),
             fin: sent().any(|sent| sent.fin),
             segments,
@@ -274,7 +274,7 @@ impl Scoreboard {
         Some(self.retransmit_from)
     }
 
-    /// A segment was sent again. If it `joins`, it is in the same packet as the previous segment.
+    /// A segment was retransmitted. If it `joins`, it is in the same packet as the previous segment.
     pub(crate) fn retransmit(&mut self, id: SentId, now_ns: u64, note: Note, app_limited: bool, joins: bool) -> Sent {
         let sent = &mut self.ring[(id - self.first_id) as usize];
         self.to_retransmit -= u32::from(sent.lost && !sent.retransmitted);

@@ -91,7 +91,7 @@ fn a_segment_in_flight_fits_a_cache_line() {
 }
 
 #[test]
-fn losses_are_told_with_what_was_noted_when_the_segment_was_sent() {
+fn losses_are_reported_with_what_was_noted_when_the_segment_was_sent() {
     let mut board = Scoreboard::new(100, true);
     for n in 0..3 {
         let note = Note { in_flight: n + 1, ..Note::default() };
@@ -99,8 +99,8 @@ fn losses_are_told_with_what_was_noted_when_the_segment_was_sent() {
     }
     board.mark_lost(0);
     board.mark_lost(2);
-    let told: Vec<_> = board.take_losses().iter().map(|lost| (lost.tx_in_flight, lost.lost_since)).collect();
-    assert_eq!(told, [(1, 1), (3, 2)]);
+    let lost: Vec<_> = board.take_losses().iter().map(|lost| (lost.tx_in_flight, lost.lost_since)).collect();
+    assert_eq!(lost, [(1, 1), (3, 2)]);
     assert!(board.take_losses().is_empty());
 }
 

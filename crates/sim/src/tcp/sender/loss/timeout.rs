@@ -97,7 +97,7 @@ impl Sender {
         Retransmit::Lost
     }
 
-    /// F-RTO, step 2.b: sends new data instead of repairing; if nothing could be sent, repairs instead.
+    /// F-RTO, step 2.b: sends new data instead of retransmitting; if nothing could be sent, retransmits instead.
     pub(in crate::tcp::sender) fn send_new_first(&mut self, output: &mut Output) {
         self.transmit(output);
         if self.nxt <= self.recovery.end() {

@@ -139,7 +139,7 @@ impl Sender {
         self.board.retransmitted() + u32::from(self.probe.repeated_end().is_some())
     }
 
-    /// Tells the congestion control which packets were marked lost, if it asked for that.
+    /// Notifies the congestion control of the packets that were marked lost, if it asks for that.
     pub(in crate::tcp::sender) fn report_losses(&mut self, now_ns: u64) {
         if self.cc.watches_losses() {
             for lost in self.board.take_losses() {
@@ -187,7 +187,7 @@ impl Sender {
         }
     }
 
-    /// Has any outstanding segment been sent again (`tcp_any_retrans_done`)?
+    /// Whether any outstanding segment was retransmitted (`tcp_any_retrans_done`).
     fn any_retransmission(&self) -> bool {
         self.board.retransmitted() > 0 || self.board.head().is_some_and(|head| head.ever_retransmitted)
     }

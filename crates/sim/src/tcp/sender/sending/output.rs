@@ -38,7 +38,7 @@ pub(in crate::tcp::sender) struct Parcel {
 
 impl Output<'_> {
     /// Sends a segment with `len` bytes of payload. The pending acknowledgement counts as sent even if the host drops
-    /// the segment, since the receiving half does not learn of the drop.
+    /// the segment, since the receiving half is not notified of the drop.
     pub(crate) fn send(&mut self, seq: u64, len: u32, flags: Flags, ecn: Ecn) -> Xmit {
         if len > 0 {
             self.receiver.on_data_sent(self.now_ns);
