@@ -143,8 +143,10 @@ impl Capture {
         }
         let Self { packets, missed, .. } = self;
         if missed > 0 {
-            warnings
-                .add(format!("the capture lacks {missed} of {} packets: there was no room for them", packets + missed));
+            warnings.add(format!(
+                "the capture lacks {missed} of {} packets: the kernel's buffer was full",
+                packets + missed
+            ));
         }
         Ok(CaptureReport { packets, missed, snap_bytes: SNAP_BYTES })
     }

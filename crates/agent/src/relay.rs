@@ -132,7 +132,7 @@ impl Relay {
     pub(crate) fn report(&self) -> io::Result<RelayReport> {
         let counters = &self.counters;
         if let Some(failure) = counters.failure.lock().expect("no panic while it is locked").clone() {
-            return Err(io::Error::other(format!("the delay relay broke down: {failure}")));
+            return Err(io::Error::other(format!("the delay relay failed: {failure}")));
         }
         for socket in &self.sockets {
             counters.lost.fetch_add(packet_socket::packets_missed(socket)?.into(), Relaxed);

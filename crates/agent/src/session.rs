@@ -261,7 +261,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         let lost = network.lost_outside_queues().map_err(failed())?.saturating_sub(self.lost_outside_queues)
             + relay.as_ref().map_or(0, |relay| relay.lost);
         if lost > 0 {
-            warnings.add(format!("{lost} packets were lost on their way, outside the queues"));
+            warnings.add(format!("{lost} packets were lost outside the queues"));
         }
         let overrun = softnet_drops().map_err(failed())?.saturating_sub(self.softnet_drops);
         if overrun > 0 {

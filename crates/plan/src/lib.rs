@@ -248,7 +248,7 @@ pub enum PlanError {
         port: String,
     },
     /// A kind of traffic that only the simulator's hosts have.
-    #[error("traffic `{traffic}`: the kernel engines' hosts have no {kind} test; use --engine sim")]
+    #[error("traffic `{traffic}`: the kernel engines do not implement {kind}; use --engine sim")]
     Traffic {
         /// The entry of traffic.
         traffic: String,
@@ -274,7 +274,7 @@ pub enum PlanError {
     },
     /// A radio channel, which no kernel has without radios.
     #[error(
-        "wifi `{name}`: Linux' virtual radios (mac80211_hwsim) take no time to send, so nothing waits for them; \
+        "wifi `{name}`: Linux' virtual radios (mac80211_hwsim) take no time to send, so packets never queue for them; \
              use --engine sim"
     )]
     Wifi {

@@ -45,7 +45,7 @@ pub enum RecordsError {
     },
     /// A batch is not valid Arrow IPC.
     #[cfg(feature = "ipc")]
-    #[error("a batch of the table `{table}` can't be carried over: {source}")]
+    #[error("a batch of the table `{table}` is not valid Arrow IPC: {source}")]
     Transfer {
         /// The table.
         table: Table,

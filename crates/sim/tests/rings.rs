@@ -57,7 +57,7 @@ fn a_packet_waits_for_all_in_the_queue_and_all_in_the_ring() {
         let sink = overload(ring);
         assert_eq!(smallest_and_largest(&samples(&sink, "ring", "packets")), (holds, holds), "{ring}");
         assert!(smallest_and_largest(&samples(&sink, "qdisc", "packets")).0 >= 48, "{ring}");
-        // Of the packet being sent, about half is left; one place of the queue may be free for a moment.
+        // Of the packet being sent, about half is left; one packet of the queue may be missing for a moment.
         let waited = frames_waited(&sink);
         assert!((holds + 48..=holds + 50).contains(&waited), "{ring}: {waited} frames");
     }

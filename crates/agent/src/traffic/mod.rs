@@ -48,7 +48,9 @@ impl RunContext<'_> {
     /// The run's time at which the kernel saw something arrive, given the kernel's stamp on the real-time clock.
     fn arrival_ns(&mut self, stamp_ns: Option<u64>) -> u64 {
         let Some(stamp_ns) = stamp_ns else {
-            self.warnings.add("the kernel did not stamp all packets: times of arrival include this program's wake-ups");
+            self.warnings.add(
+                "the kernel did not timestamp all packets: arrival times include the wake-up latency of this program",
+            );
             return self.now_ns();
         };
         self.reactor.clock.at_realtime(stamp_ns)

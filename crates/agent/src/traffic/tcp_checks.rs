@@ -34,7 +34,7 @@ impl Supply {
         if self.starved_us > LEAST_STARVED_US && share > STARVED {
             let percent = share * 100.0;
             warnings.add(format!(
-                "`{traffic}` waited {percent:.1} % of its time for more data: its send buffer (`tcp.wmem_max`) or this machine bounded it"
+                "`{traffic}` waited {percent:.1} % of its time for more data: its send buffer (`tcp.wmem_max`) or this machine limited it"
             ));
         }
     }
@@ -46,11 +46,11 @@ pub(super) fn check_handshake(info: &TcpInfo, asked_for_ecn: bool, traffic: usiz
     let expected = if asked_for_ecn { ALWAYS | TcpInfo::ECN } else { ALWAYS };
     if info.options != expected {
         let (found, wanted) = (words(info.options), words(expected));
-        context.warnings.add(format!("connections of `{name}` have agreed on {found} instead of {wanted}"));
+        context.warnings.add(format!("connections of `{name}` negotiated {found} instead of {wanted}"));
     }
     if info.snd_mss != MSS_BYTES {
         let found = info.snd_mss;
-        context.warnings.add(format!("segments of `{name}` hold {found} bytes instead of {MSS_BYTES}"));
+        context.warnings.add(format!("segments of `{name}` carry {found} bytes instead of {MSS_BYTES}"));
     }
 }
 
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_sender_that_this_machine_left_without_data_causes_a_warning() {
-        let warning = "`bulk` waited 5.0 % of its time for more data: its send buffer (`tcp.wmem_max`) or this machine bounded it";
+        let warning = "`bulk` waited 5.0 % of its time for more data: its send buffer (`tcp.wmem_max`) or this machine limited it";
         assert_eq!(warned(2_000_000, 100_000), [warning]);
     }
 

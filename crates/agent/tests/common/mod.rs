@@ -113,7 +113,7 @@ pub(crate) fn start(scenario: &Scenario, options: Value) -> Child {
 pub(crate) struct Report {
     pub(crate) progress: usize,
     pub(crate) batches: Vec<(Table, RecordBatch)>,
-    /// Time, place and length of each captured packet, and how much of it is stored.
+    /// Time, interface and length of each captured packet, and how much of it is stored.
     pub(crate) packets: Vec<(u64, u32, u32, usize)>,
     /// The summary, or the error.
     pub(crate) end: Result<Value, Value>,

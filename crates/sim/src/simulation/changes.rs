@@ -159,7 +159,7 @@ fn check(from: &Scenario, to: &Scenario, now_ns: u64) -> Result<(), SimError> {
     from.traffic.iter().zip(&to.traffic).try_for_each(|(from, to)| check_traffic(from, to, now_ns))?;
     let too_late = to.traffic[from.traffic.len()..].iter().find(|added| added.stop_ns <= now_ns);
     too_late.map_or(Ok(()), |added| {
-        refuse(&[("stop", true)], &format!("traffic.{}.", added.entry()), "what begins now must stop later")
+        refuse(&[("stop", true)], &format!("traffic.{}.", added.entry()), "traffic that is added now must stop later")
     })
 }
 

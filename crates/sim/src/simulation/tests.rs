@@ -29,7 +29,7 @@ fn slots_of_closed_connections_are_used_again() {
     let scenario = scenario(text);
     let mut simulation = simulation(&scenario);
     simulation.handle_before(u64::MAX, &mut |_| ControlFlow::Continue(())).unwrap();
-    assert!((1..20).contains(&simulation.connections.slots()), "{} places", simulation.connections.slots());
+    assert!((1..20).contains(&simulation.connections.slots()), "{} slots", simulation.connections.slots());
 }
 
 /// 300 transfers one after the other, with the sample interval and queue given: about 22 ms each.
@@ -53,7 +53,7 @@ fn slots_are_used_again_however_seldom_samples_are_taken() {
         let scenario = transfers("60s", queue);
         let mut simulation = simulation(&scenario);
         simulation.handle_before(u64::MAX, &mut |_| ControlFlow::Continue(())).unwrap();
-        assert!((1..5).contains(&simulation.connections.slots()), "{} places", simulation.connections.slots());
+        assert!((1..5).contains(&simulation.connections.slots()), "{} slots", simulation.connections.slots());
     }
 }
 

@@ -27,7 +27,7 @@ fn states(net: &mut Net, until_ns: u64) -> Vec<State> {
 
 #[test]
 fn a_fast_retransmit_of_a_packet_that_was_only_late_is_undone() {
-    // Packet 50 arrives 60 ms after its place: its successors' acknowledgements have it sent again, and the first
+    // Packet 50 arrives 60 ms late: its successors' acknowledgements have it sent again, and the first
     // acknowledgement of it echoes the clock of the original.
     let mut net =
         Net::new(&RENO, 50 * MS).fate(|n, _| if n == 50 { Fate::Late(60 * MS) } else { Fate::Deliver }).stream();

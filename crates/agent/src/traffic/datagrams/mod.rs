@@ -74,7 +74,7 @@ impl Opener {
     /// A socket on a node, with a port that no other socket uses.
     fn sender(&mut self, node: usize, remote: SocketAddrV4, dscp: u8, context: &RunContext<'_>) -> io::Result<OwnedFd> {
         let port = self.next_port;
-        self.next_port = port.checked_add(1).ok_or_else(|| io::Error::other("more flows than there are ports"))?;
+        self.next_port = port.checked_add(1).ok_or_else(|| io::Error::other("more flows than ports"))?;
         context.network.namespaces[node].enter()?;
         socket::udp(SocketAddrV4::new(context.network.plan.addresses[node], port), Some(remote), dscp)
     }

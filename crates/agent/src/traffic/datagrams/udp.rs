@@ -135,7 +135,7 @@ impl Udp {
         let name = &context.scenario.traffic[self.index].name;
         let missed = socket::datagrams_missed(&self.receiver)?;
         if missed > 0 {
-            context.warnings.add(format!("{missed} datagrams of `{name}` arrived faster than this machine took them"));
+            context.warnings.add(format!("{missed} datagrams of `{name}` arrived faster than this machine read them"));
         }
         if self.refused > 0 {
             let refused = self.refused;

@@ -124,7 +124,7 @@ fn holes_at_the_head_are_skipped_and_others_take_places() {
     averages(&mut bench, 4);
     let ids: Vec<PacketId> = choke(&mut bench).ring.iter().collect();
     assert!(ids[..3].iter().all(|&id| ring.push(id)));
-    assert!(!ring.push(ids[3]), "one of four places stays free");
+    assert!(!ring.push(ids[3]), "one of four slots stays free");
     assert_eq!(ring.take(1), Some(ids[1]));
     assert!(!ring.push(ids[3]), "a hole in the middle is no room");
     assert_eq!(ring.take(ring.head), Some(ids[0]));
@@ -137,7 +137,7 @@ fn holes_at_the_head_are_skipped_and_others_take_places() {
 fn a_change_keeps_what_the_smaller_ring_holds_and_forgets_the_average() {
     let mut bench = bench(parameters());
     averages(&mut bench, 8);
-    // A limit of 5 has a ring of 8 places, of which 7 can be used.
+    // A limit of 5 has a ring of 8 slots, of which 7 can be used.
     let changed = scenario::Choke { limit_packets: 5, max_packets: 5, ..parameters() };
     assert_eq!(bench.change(&scenario::Qdisc::Choke(changed)), [(7, Reason::OVERLIMIT)]);
     assert_eq!(bench.backlog(), (7, 7 * u64::from(FRAME)));

@@ -31,7 +31,7 @@ impl Discipline for Prio {
     fn new(parameters: &scenario::Prio, attachment: Attachment) -> Result<Self, String> {
         let named = parameters.priomap.iter().copied().chain(parameters.filters.iter().map(|filter| filter.band));
         if parameters.bands < 2 || named.into_iter().any(|band| band >= parameters.bands) {
-            return Err(format!("prio: a band is none of {}, or there are fewer than 2", parameters.bands));
+            return Err(format!("prio: a band is not below {}, or there are fewer than 2 bands", parameters.bands));
         }
         let other = scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: scenario::Prio::BAND_PACKETS });
         let band = |band: u16| Qdisc::new(parameters.inner.get(usize::from(band)).unwrap_or(&other), attachment.inner(band));

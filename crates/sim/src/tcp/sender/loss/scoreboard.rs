@@ -11,7 +11,7 @@ use crate::tcp::sender::sending::output::Parcel;
 use crate::tcp::sender::timing::rate::Note;
 use std::collections::VecDeque;
 
-/// A segment's place in the order of first transmissions: 0, 1, 2, ... over the life of the connection.
+/// A segment's index in the order of first transmissions: 0, 1, 2, ... over the life of the connection.
 pub(crate) type SentId = u64;
 
 /// One transmitted segment that has not been acknowledged cumulatively.
