@@ -240,7 +240,7 @@ fn a_filter_by_traffic_has_the_ports_of_its_servers() {
 #[test]
 fn two_servers_at_one_port_of_a_node_are_refused() {
     let error = with(SERVERS, &["traffic.d.port=5001"]).unwrap_err();
-    let expected = "lab.toml: traffic.d.port: found 5001, a port that the same node already uses for traffic.b; allowed: a port of its own";
+    let expected = "lab.toml: traffic.d.port: found 5001, a port that the same node already uses for traffic.b; allowed: a different port";
     assert!(error.starts_with(expected), "{error}");
     for (port, allowed) in [("0", "from 1 to 19999"), ("20000", "from 1 to 19999")] {
         let error = with(SERVERS, &[&format!("traffic.d.port={port}")]).unwrap_err();

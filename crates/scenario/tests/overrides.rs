@@ -186,7 +186,7 @@ fn a_table_adds_or_replaces_a_traffic() {
         ("traffic.call={kind='voip', from='h1', to='h9'}", "traffic.call.to"),
         (
             "traffic.call={kind='voip', name='x', from='h1', to='h2'}",
-            "traffic.call.name: found a name, which the path has",
+            "traffic.call.name: found a name, which the path already gives",
         ),
         ("traffic.call=3", "traffic.call: found no key of a [[traffic]] entry"),
         ("link.line={ends=['h1', 'h2']}", "link.line: found no key of a [[link]] entry"),

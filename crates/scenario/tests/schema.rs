@@ -257,7 +257,7 @@ fn the_examples_in_the_schema_are_accepted() {
                 "a second link",
                 "is not swept",
                 "of at least",
-                "where wifi.",
+                "of wifi.",
             ];
             let is_clash = clashes.iter().any(|clash| error.to_string().contains(clash));
             assert!(is_clash || error.problems()[0].path.starts_with("sweep"), "{example}: {error}");

@@ -79,7 +79,7 @@ pub enum Contents {
     },
     /// An ICMP echo message.
     Echo {
-        /// Index of the traffic.
+        /// Index of the entry of traffic.
         traffic: u32,
         /// Number of the request, from 0.
         seq: u64,
@@ -88,9 +88,9 @@ pub enum Contents {
     },
     /// A UDP datagram.
     Datagram {
-        /// Index of the traffic.
+        /// Index of the entry of traffic.
         traffic: u32,
-        /// Index of the flow within the traffic.
+        /// Index of the flow within the entry.
         stream: u32,
         /// Number of the datagram, from 0.
         seq: u64,

@@ -26,9 +26,9 @@ pub(crate) enum Target {
     Second,
     /// A station may start, or has finished, transmitting on a channel (by index).
     Medium(u16),
-    /// Traffic (by index) has something to begin.
+    /// A planned action of an entry of traffic (by index).
     Begin(u32),
-    /// Traffic (by index) has something to end.
+    /// The stop or a timeout of an entry of traffic (by index).
     End(u32),
     /// A timer of one end of a connection.
     Endpoint(u32, Role),

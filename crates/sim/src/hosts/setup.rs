@@ -23,7 +23,7 @@ pub(crate) struct Setup<'a> {
 }
 
 impl Setup<'_> {
-    /// When the traffic begins what: with the same seed the same on every engine.
+    /// When flows, pages and probes start: with the same seed the same on every engine.
     pub(crate) fn starts(&self) -> programs::Random {
         programs::Random::new(self.seed, self.index as usize)
     }
@@ -33,7 +33,7 @@ impl Setup<'_> {
         Random::new(self.seed, Stream::Traffic(self.index))
     }
 
-    /// What the headers of its packets say.
+    /// The header fields of its packets.
     pub(crate) fn labels(&self) -> Labels {
         Labels { dscp: self.traffic.dscp, port: self.port }
     }

@@ -17,7 +17,7 @@ pub(crate) struct Flow {
     pub(super) held: u64,
 }
 
-/// What the headers of all packets of a flow say, in both directions.
+/// The header fields of all packets of a flow, in both directions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Labels {
     /// DSCP code point.
@@ -29,9 +29,9 @@ pub(crate) struct Labels {
 /// How the [`Summary`](crate::Summary) identifies a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Account {
-    /// Index of the traffic.
+    /// Index of the entry of traffic.
     pub(crate) traffic: u32,
-    /// Number of the flow; `None` if all flows of the traffic share one account.
+    /// Number of the flow; `None` if all flows of the entry share one account.
     pub(crate) number: Option<u32>,
 }
 

@@ -152,7 +152,7 @@ impl Role {
 /// An ICMP echo message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Echo {
-    /// Index of the traffic that sent the request.
+    /// Index of the entry of traffic that sent the request.
     pub(crate) ping: u32,
     pub(crate) seq: u64,
     pub(crate) kind: EchoKind,
@@ -173,9 +173,9 @@ pub(crate) enum EchoKind {
 /// A UDP datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Datagram {
-    /// Index of the traffic it belongs to.
+    /// Index of the entry of traffic that it belongs to.
     pub(crate) traffic: u32,
-    /// Index of the flow within the traffic.
+    /// Index of the flow within the entry.
     pub(crate) stream: u32,
     pub(crate) seq: u64,
     pub(crate) direction: Direction,
