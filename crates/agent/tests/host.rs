@@ -368,10 +368,10 @@ mod ordinary_user {
             return;
         }
         // Another user may not have access to the directory in which the test was built.
-        let place = tempfile::tempdir().unwrap();
-        let copy = place.path().join("agent");
+        let directory = tempfile::tempdir().unwrap();
+        let copy = directory.path().join("agent");
         common::copy_agent(&copy);
-        std::fs::set_permissions(place.path(), Permissions::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
         let mut child = Command::new(&copy)
             .uid(NOBODY)
             .gid(NOBODY)

@@ -23,7 +23,7 @@ impl Flags {
     pub const ECE: u16 = 0x040;
     pub const CWR: u16 = 0x080;
 
-    /// Are all of these bits set?
+    /// Whether all of these bits are set.
     #[inline]
     pub fn has(self, bits: u16) -> bool {
         self.0 & bits == bits

@@ -112,7 +112,7 @@ impl Experiment {
     /// Loads an experiment. `file` is its name in messages; `overrides` have the form `PATH=VALUE` and apply in order.
     ///
     /// # Errors
-    /// All problems, each with its place, what was found there and what is allowed.
+    /// All problems, each with its path, what was found there and what is allowed.
     pub fn parse(text: &str, file: &str, overrides: &[String]) -> Result<Self, ExperimentError> {
         Self::load(text, file, overrides, &no_files).map_err(|problems| problems.into_error(file))
     }

@@ -1,6 +1,6 @@
 //! What a user should know about a file that is valid.
 
-/// Notes found so far. Only the first few are kept: the others would repeat them for other places in the file.
+/// Notes found so far. Only the first few are kept: the others would repeat them for other keys of the file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notes {
     kept: Vec<String>,

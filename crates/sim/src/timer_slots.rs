@@ -70,7 +70,7 @@ impl TimerSlots {
         Self { sampler, media, queues, rings, connections: rings + if report_late { ports } else { 0 } }
     }
 
-    /// Do queues have slots?
+    /// Whether queues have slots.
     pub(crate) fn queues_keep_time(self) -> bool {
         self.queues < self.rings
     }

@@ -95,7 +95,7 @@ impl Connection {
             }
     }
 
-    /// Has it ended, as far as its nearest vantage points show?
+    /// Whether it has ended, as far as its nearest vantage points show.
     pub(super) fn is_over(&self) -> bool {
         self.was_reset || self.views.iter().any(|view| view.streams.iter().all(Stream::is_over))
     }

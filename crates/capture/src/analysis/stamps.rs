@@ -44,7 +44,7 @@ pub(super) struct Stamped {
     pub(super) again: bool,
 }
 
-/// Is `a` later than `b`? (RFC 7323, section 5.2)
+/// Whether `a` is later than `b` (RFC 7323, section 5.2).
 #[inline]
 pub(super) fn later(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0

@@ -322,8 +322,8 @@ impl Stream {
         }
     }
 
-    /// Was a segment that fills a hole sent before those that arrived already? Decided by the IP identification, which
-    /// a host counts up, by the timestamps, or else by the time.
+    /// Whether a segment that fills a hole was sent before those that arrived already. Decided by the IP
+    /// identification, which a host counts up, by the timestamps, or else by the time.
     fn was_overtaken(&self, segment: &Segment, id: Option<u16>, stamp: Option<u32>, end: i64) -> bool {
         let Some(after) = self.ranges.seen_after(end) else { return false };
         match (id, after.ip_id, stamp, after.stamp) {
@@ -505,7 +505,7 @@ impl Stream {
         self.rounds.cwnd_bytes()
     }
 
-    /// Is all that was sent acknowledged, and the end of the stream sent?
+    /// Whether all that was sent is acknowledged, and the end of the stream was sent.
     pub(super) fn is_over(&self) -> bool {
         self.fin.is_some_and(|fin| self.una.is_some_and(|una| una >= fin))
     }

@@ -11,7 +11,7 @@ use crate::file::Rate;
 use crate::quantity::{Packets, Quantity};
 use crate::units::PACKETS;
 
-/// The kernel's table has at most 2^17 places, one of which stays free (`CHOKE_MAX_QUEUE`).
+/// The kernel's table has at most 2^17 slots, one of which stays free (`CHOKE_MAX_QUEUE`).
 type Limited = Quantity<Packets, 1, { (1 << 17) - 1 }>;
 
 /// CHOKe, as Linux' sch_choke: random early detection that also compares each arriving packet with a random one in the

@@ -97,7 +97,7 @@ pub(super) fn counted<const N: usize>(counts: [u64; N]) -> Counts {
     std::array::from_fn(|index| counts.get(index).copied().unwrap_or(0))
 }
 
-/// The numbers at these places of a discipline's own statistics.
+/// The words at these indices of a discipline's own statistics.
 pub(super) fn words<const N: usize>(own: &[u32], places: [usize; N]) -> [u64; N] {
     places.map(|place| own[place].into())
 }

@@ -157,7 +157,7 @@ impl Connections {
         connections.filter_map(move |connection| Some(flow_row(now_ns, connection.name(), &connection.state(now_ns)?)))
     }
 
-    /// May any connection be forgotten?
+    /// Whether any connection may be forgotten.
     #[inline]
     pub(crate) fn any_closed(&self) -> bool {
         !self.closed.is_empty()

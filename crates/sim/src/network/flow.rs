@@ -41,7 +41,7 @@ impl Flow {
         self.sent - self.delivered - self.dropped
     }
 
-    /// Is nothing left of it, neither in the network nor in its host?
+    /// Whether nothing is left of it, neither in the network nor in its host.
     pub(crate) fn is_gone(&self) -> bool {
         self.under_way() == 0 && self.held == 0
     }

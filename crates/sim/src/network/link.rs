@@ -150,7 +150,7 @@ impl Link {
         }
     }
 
-    /// Does the link accept no frame now?
+    /// Whether the link accepts no frame now.
     #[inline]
     pub(crate) fn is_stopped(&self, now_ns: u64) -> bool {
         now_ns < self.free_at_ns || now_ns > self.closes_at_ns

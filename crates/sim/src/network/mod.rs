@@ -149,7 +149,7 @@ impl Network {
         self.pacing = pacing(scenario);
     }
 
-    /// Does a queue at one of the node's ports pace the connections that begin there?
+    /// Whether a queue at one of the node's ports paces the connections that begin there.
     pub(crate) fn is_pacing(&self, node: NodeIndex) -> bool {
         self.pacing[usize::from(node)]
     }

@@ -158,7 +158,7 @@ impl Port {
         Some(self.link.awaited(now_ns))
     }
 
-    /// Is the link ready for the next packet of the queue?
+    /// Whether the link is ready for the next packet of the queue.
     #[inline]
     pub(crate) fn is_ready(&self, now_ns: u64) -> bool {
         !self.awaits_link && !self.link.is_stopped(now_ns)

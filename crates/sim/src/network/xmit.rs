@@ -29,13 +29,13 @@ impl Xmit {
         }
     }
 
-    /// Is the host's own queue too long?
+    /// Whether the host's own queue is too long.
     #[inline]
     pub(crate) fn is_congested(self) -> bool {
         matches!(self, Self::Displacing | Self::Congested | Self::Dropped)
     }
 
-    /// Is the packet in the queue?
+    /// Whether the packet is in the queue.
     #[inline]
     pub(crate) fn is_queued(self) -> bool {
         matches!(self, Self::Queued | Self::Displacing)

@@ -187,7 +187,7 @@ impl Endpoint {
         self.sender.acked_bytes()
     }
 
-    /// Has everything that the peer will ever send arrived, including its FIN?
+    /// Whether everything that the peer will ever send has arrived, including its FIN.
     pub fn peer_finished(&self) -> bool {
         self.receiver.is_finished()
     }

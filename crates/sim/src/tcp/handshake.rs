@@ -54,7 +54,7 @@ impl Attempt {
         if self.resent == 0 { Some(now_ns - self.first_ns) } else { timestamps::elapsed_ns(now_ns, ts_ecr) }
     }
 
-    /// Was the segment lost more than once? No, if the answer is to its first transmission
+    /// Whether the segment was lost more than once. It was not if the answer is to its first transmission
     /// (`tcp_try_undo_spurious_syn`).
     pub(super) fn lost_several(&self, ts_ecr: u32) -> bool {
         self.resent > 1 && self.timeouts > 0 && ts_ecr != timestamps::clock(self.first_ns)

@@ -12,7 +12,7 @@ pub(crate) fn elapsed_ns(now_ns: u64, echo: u32) -> Option<u64> {
     (echo != 0).then(|| u64::from(clock(now_ns).wrapping_sub(echo)).max(1) * NS_PER_MS)
 }
 
-/// Is the clock value `echo` earlier than `clock`? False if nothing was echoed.
+/// Whether the clock value `echo` is earlier than `clock`. False if nothing was echoed.
 pub(crate) fn is_before(echo: u32, clock: u32) -> bool {
     echo != 0 && (echo.wrapping_sub(clock) as i32) < 0
 }

@@ -51,7 +51,7 @@ impl Witness {
         self.delivered.insert(start, end);
     }
 
-    /// Was the segment sent before?
+    /// Whether the segment was sent before.
     pub(crate) fn knows(&self, segment: &Segment) -> bool {
         segment.end() > segment.seq && segment.seq < self.nxt
     }

@@ -137,17 +137,17 @@ impl FlowMode {
         }
     }
 
-    /// Does each flow have a queue of its own?
+    /// Whether each flow has a queue of its own.
     pub fn by_flow(self) -> bool {
         self.bits() & 0b100 != 0
     }
 
-    /// Do sending hosts matter?
+    /// Whether sending hosts are isolated.
     pub fn by_source(self) -> bool {
         self.bits() & 0b001 != 0
     }
 
-    /// Do receiving hosts matter?
+    /// Whether receiving hosts are isolated.
     pub fn by_destination(self) -> bool {
         self.bits() & 0b010 != 0
     }

@@ -283,7 +283,7 @@ impl Dualpi2 {
         verdict
     }
 
-    /// Is a packet that leaves the L queue after this time to be marked (`do_step_aqm`)?
+    /// Whether a packet that leaves the L queue after this time is to be marked (`do_step_aqm`).
     fn is_above_step(&self, delay_ns: u64) -> bool {
         match self.state.settings.step_threshold {
             StepThreshold::Time(most_ns) => delay_ns > most_ns.min(u32::MAX.into()),
@@ -350,7 +350,7 @@ impl Settings {
         }
     }
 
-    /// Does a packet with this field belong in the L queue?
+    /// Whether a packet with this field belongs in the L queue.
     fn is_scalable(&self, ecn: Ecn) -> bool {
         match ecn {
             Ecn::NotEct => false,

@@ -161,7 +161,7 @@ impl Settings {
         }
     }
 
-    /// Are packets of this flow marked rather than dropped?
+    /// Whether packets of this flow are marked rather than dropped.
     fn marks(&self, controller: &Controller) -> bool {
         self.mark_up_to.is_some_and(|most| controller.probability <= most)
     }

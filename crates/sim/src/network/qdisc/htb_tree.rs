@@ -229,7 +229,7 @@ impl Tree {
         }
     }
 
-    /// Does the other tree have the same classes?
+    /// Whether the other tree has the same classes.
     pub(super) fn has_form_of(&self, other: &Self) -> bool {
         self.members.iter().map(|member| member.parent).eq(other.members.iter().map(|member| member.parent))
     }

@@ -74,7 +74,7 @@ impl QdiscLayer {
         self.qdisc.change(to, pool, events);
     }
 
-    /// Is no packet waiting?
+    /// Whether the queue is empty.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.qdisc.is_empty()

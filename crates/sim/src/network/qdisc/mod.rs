@@ -183,7 +183,7 @@ macro_rules! disciplines {
                 }
             }
 
-            /// Does a discipline with these parameters have a timer, or ever answer [`Dequeued::NotBefore`]?
+            /// Whether a discipline with these parameters has a timer, or ever answers [`Dequeued::NotBefore`].
             pub(crate) fn keeps_time(parameters: &scenario::Qdisc) -> bool {
                 match parameters {
                     $(scenario::Qdisc::$name(parameters) => $file::$name::keeps_time(parameters),)+
@@ -204,7 +204,7 @@ macro_rules! disciplines {
                 }
             }
 
-            /// Is no packet waiting?
+            /// Whether the queue is empty.
             #[inline]
             pub(crate) fn is_empty(&self) -> bool {
                 self.backlog().packets == 0
@@ -327,7 +327,7 @@ fn drop_surplus(limit_packets: u32, queue: &mut Fifo, pool: &Pool, events: &mut 
 }
 
 impl QdiscEvents {
-    /// Has this packet been dropped?
+    /// Whether this packet was dropped.
     #[inline]
     pub(crate) fn has_dropped(&self, packet: PacketId) -> bool {
         self.0.iter().any(|event| matches!(event, QdiscEvent::Dropped(dropped, _) if *dropped == packet))

@@ -229,7 +229,7 @@ fn limit(parameters: &scenario::Qdisc) -> Limit {
     }
 }
 
-/// Is there a discipline that may hold packets back although the link is ready? All others are work-conserving.
+/// Whether a discipline may hold packets back although the link is ready. All others are work-conserving.
 fn holds_back(parameters: &scenario::Qdisc) -> bool {
     parameters.all().iter().any(|discipline| discipline.kind().holds_back)
 }

@@ -177,8 +177,8 @@ impl Sfq {
         scramble(u64::from(hash) << 32 | u64::from(self.salt)) as u16 & self.hash_mask
     }
 
-    /// Does RED require to drop a packet? Marks one instead if it may: with `headdrop` the oldest packet of the queue, or
-    /// else the arriving one.
+    /// Whether RED requires a packet to be dropped. Marks one instead if it may: with `headdrop` the oldest packet of
+    /// the queue, or else the arriving one.
     fn detects(&mut self, index: Index, packet: PacketId, pool: &mut Pool, events: &mut QdiscEvents) -> Option<Reason> {
         let Red { early, ecn, harddrop } = self.red.as_deref()?;
         let slot = self.slots.get_mut(index);

@@ -65,7 +65,7 @@ impl Network {
         self.propagate(packet, port, end_ns);
     }
 
-    /// Is a packet being sent by the device of a port with a ring?
+    /// Whether the device of a port with a ring is sending a packet.
     pub(in crate::network) fn is_sending(&self, packet: PacketId, port: PortIndex) -> bool {
         self.ports[port as usize].ring.as_ref().is_some_and(|ring| ring.sending == Some(packet))
     }

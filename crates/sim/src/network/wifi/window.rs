@@ -56,12 +56,12 @@ pub(super) struct Most {
 }
 
 impl Window {
-    /// Does it have frames for an aggregate?
+    /// Whether it has frames for an aggregate.
     pub(super) fn has_waiting(&self) -> bool {
         self.waiting > 0
     }
 
-    /// Has it room for another frame?
+    /// Whether it has room for another frame.
     pub(super) fn has_room(&self) -> bool {
         self.frames.len() < MOST_FRAMES
     }

@@ -53,7 +53,8 @@ impl Echo {
         }
     }
 
-    /// Does this packet change an exact echo? Then the pending acknowledgement must be sent first, with the old echo.
+    /// Whether this packet changes an exact echo. Then the pending acknowledgement must be sent first, with the old
+    /// echo.
     #[inline]
     pub(crate) fn changes(&self, codepoint: Ecn) -> bool {
         self.mode == Mode::Exact && codepoint != Ecn::NotEct && (codepoint == Ecn::Ce) != self.echoing

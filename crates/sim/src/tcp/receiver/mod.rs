@@ -111,12 +111,12 @@ impl Receiver {
         self.reassembly.next() - AFTER_SYN - u64::from(self.is_finished())
     }
 
-    /// Has everything arrived up to and including the peer's FIN?
+    /// Whether everything has arrived up to and including the peer's FIN.
     pub(crate) fn is_finished(&self) -> bool {
         self.fin_end.is_some_and(|end| self.reassembly.next() >= end)
     }
 
-    /// Does the segment lie in the window (RFC 9293, section 3.10.7.4, first check)? If not, it is dropped, and an
+    /// Whether the segment lies in the window (RFC 9293, section 3.10.7.4, first check). If not, it is dropped, and an
     /// acknowledgement is now owed.
     pub(crate) fn accepts(&mut self, now_ns: u64, segment: &Segment, round_trip: RoundTrip) -> bool {
         let next = self.reassembly.next();
@@ -132,9 +132,9 @@ impl Receiver {
         false
     }
 
-    /// Must a pending acknowledgement be sent before this segment, with this codepoint, is processed? Yes, if the
-    /// segment changes the congestion to report (RFC 8257, section 3.2). Yes too, if it changes the order of the blocks
-    /// (`tcp_sack_new_ofo_skb`), because the later blocks might never be reported if acknowledgements are lost.
+    /// Whether a pending acknowledgement must be sent before this segment, with this codepoint, is processed. It must
+    /// if the segment changes the congestion to report (RFC 8257, section 3.2), or if it changes the order of the
+    /// blocks (`tcp_sack_new_ofo_skb`), because the later blocks might never be reported if acknowledgements are lost.
     #[inline]
     pub(crate) fn owes_before(&self, segment: &Segment, codepoint: Ecn) -> bool {
         (self.echo.changes(codepoint) && self.delayed.is_waiting())
@@ -223,7 +223,7 @@ impl Receiver {
         self.delayed.on_data_sent(now_ns);
     }
 
-    /// Must a pure acknowledgement be sent now?
+    /// Whether a pure acknowledgement must be sent now.
     #[inline]
     pub(crate) fn owes(&self, now_ns: u64) -> bool {
         self.delayed.is_due(now_ns)

@@ -56,7 +56,7 @@ impl Reassembly {
         self.held_bytes
     }
 
-    /// Is anything missing?
+    /// Whether anything is missing.
     pub(crate) fn has_gap(&self) -> bool {
         !self.held.is_empty()
     }
@@ -76,7 +76,7 @@ impl Reassembly {
         self.duplicate = Some(SackBlock { start, end });
     }
 
-    /// Is there anything to report in SACK blocks?
+    /// Whether there is anything to report in SACK blocks.
     pub(crate) fn has_blocks(&self) -> bool {
         self.has_gap() || self.duplicate.is_some()
     }

@@ -287,7 +287,7 @@ impl Sender {
         self.keep_open(now_ns);
     }
 
-    /// Does the acknowledgement restart the timer? Not if the timer now waits for reordered segments. Otherwise a
+    /// Whether the acknowledgement restarts the timer. Not if the timer now waits for reordered segments. Otherwise a
     /// cumulative acknowledgement of new data does. A selective acknowledgement does if it covers a segment sent before
     /// the last transmission of the head.
     fn sets_timer(&self, now_ns: u64, summary: &AckSummary) -> bool {
@@ -349,7 +349,8 @@ impl Sender {
     }
 }
 
-/// Is the first block a duplicate report: below the acknowledgement, or inside the second block (RFC 2883, section 4)?
+/// Whether the first block is a duplicate report: below the acknowledgement, or inside the second block (RFC 2883,
+/// section 4).
 fn is_duplicate_report(blocks: &[SackBlock], ack: u64) -> bool {
     let inside = |outer: &SackBlock| outer.start <= blocks[0].start && blocks[0].end <= outer.end;
     blocks[0].start < ack || blocks.get(1).is_some_and(inside)

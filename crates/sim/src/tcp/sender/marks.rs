@@ -57,7 +57,7 @@ impl Marks {
         marked
     }
 
-    /// Does an acknowledgement with these flags echo congestion? `marked` packets are newly reported as marked.
+    /// Whether an acknowledgement with these flags echoes congestion. `marked` packets are newly reported as marked.
     #[inline]
     pub(crate) fn echoes(&self, flags: Flags, marked: u32) -> bool {
         match self.mode {

@@ -239,12 +239,12 @@ impl Sender {
         self.nxt
     }
 
-    /// Has the FIN been sent?
+    /// Whether the FIN was sent.
     pub(crate) fn fin_sent(&self) -> bool {
         self.data.fin_sent
     }
 
-    /// Has the FIN been acknowledged?
+    /// Whether the FIN was acknowledged.
     pub(crate) fn fin_acked(&self) -> bool {
         self.data.fin_sent && self.una == self.nxt
     }

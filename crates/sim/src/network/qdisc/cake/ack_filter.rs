@@ -74,7 +74,7 @@ fn echo(flags: Flags) -> (bool, bool) {
     (flags.ece(), flags.cwr())
 }
 
-/// Does `waiting` say nothing that `newest` does not say?
+/// Whether `waiting` carries no information that `newest` does not carry.
 fn is_replaced(waiting: &Segment, newest: &Segment) -> bool {
     let flags = waiting.flags;
     let is_plain = flags.ack() && !flags.syn() && !flags.fin() && !flags.psh() && !flags.contains(Flags::AE);

@@ -154,7 +154,7 @@ impl Rack {
         self.reordering.packets
     }
 
-    /// Has more reordering been seen than duplicate acknowledgements allow for?
+    /// Whether more reordering was seen than duplicate acknowledgements allow for.
     pub(crate) fn reorders(&self) -> bool {
         self.reordering.packets > DUP_THRESHOLD
     }

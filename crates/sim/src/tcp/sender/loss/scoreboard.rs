@@ -130,7 +130,7 @@ impl Scoreboard {
         self.packets_out() - self.joined
     }
 
-    /// Do any segments share a buffer?
+    /// Whether any segments share a buffer.
     #[inline]
     pub(crate) fn joins(&self) -> bool {
         self.joined > 0

@@ -30,7 +30,7 @@ impl Undo {
         self.prior_ssthresh = prior_ssthresh;
     }
 
-    /// Can a reduction be undone?
+    /// Whether a reduction can be undone.
     pub(crate) fn is_possible(&self) -> bool {
         self.marker.is_some()
     }
@@ -76,7 +76,7 @@ impl Undo {
         self.first_retransmission.is_none_or(|first| timestamps::is_before(ecr, first))
     }
 
-    /// Is there either of the two signs?
+    /// Whether there is either of the two signs.
     fn is_unfounded(&self, ecr: u32) -> bool {
         self.is_possible() && (self.unproven == Some(0) || self.was_only_delayed(ecr))
     }
@@ -115,7 +115,7 @@ impl Sender {
         undoes
     }
 
-    /// Was the hole filled by the delayed original, and not by its retransmission (`tcp_try_undo_partial`)?
+    /// Whether the hole was filled by the delayed original, and not by its retransmission (`tcp_try_undo_partial`).
     pub(in crate::tcp::sender) fn was_delayed(&self, ecr: u32) -> bool {
         self.undo.is_possible() && self.undo.was_only_delayed(ecr)
     }

@@ -47,7 +47,7 @@ impl SmallQueue {
         self.queued.push_back(order);
     }
 
-    /// Does the queue contain no charged packet of the connection?
+    /// Whether the queue contains no charged packet of the connection.
     pub(crate) fn is_empty(&self) -> bool {
         self.charged_bytes == 0
     }
@@ -62,7 +62,7 @@ impl SmallQueue {
 }
 
 impl Sender {
-    /// Must a new packet with `len` bytes of payload wait until another one leaves the host's queue?
+    /// Whether a new packet with `len` bytes of payload must wait until another one leaves the host's queue.
     #[inline]
     pub(in crate::tcp::sender) fn awaits_departure(&mut self, now_ns: u64, len: u32) -> bool {
         self.exceeds(now_ns, len, 1)
@@ -86,7 +86,8 @@ impl Sender {
         }
     }
 
-    /// Is the last transmission of this packet still in the host's queue? If so, sending resumes when it has left.
+    /// Whether the last transmission of this packet is still in the host's queue. If so, sending resumes when it has
+    /// left.
     #[inline]
     pub(in crate::tcp::sender) fn still_in_host_queue(&mut self, id: SentId) -> bool {
         let Some(sent) = self.board.get(id) else { return false };

@@ -34,7 +34,7 @@ impl Cycle {
         PACING_GAINS[self.index]
     }
 
-    /// Is this the part that looks for more bandwidth?
+    /// Whether this is the part that looks for more bandwidth.
     pub(super) fn is_probing(&self) -> bool {
         self.index == 0
     }
