@@ -89,7 +89,7 @@ FEWER = {
 SIMULATED = {
     "l4s": "no released Linux kernel has the congestion control prague",
     "dark-throughput-delay": "no released Linux kernel has the congestion control window",
-    "dark-netalyzr": "the kernel engines' hosts have no netalyzr test",
+    "dark-netalyzr": "the kernel engines do not implement netalyzr",
     **dict.fromkeys(
         ["wifi-anomaly", "wifi-latency", "dark-wifi-shared"], "Linux' virtual radios .* take no time to send"
     ),

@@ -134,6 +134,6 @@ def test_the_parts_of_a_test_run_on_this_machine(kind: str, tmp_path: Path) -> N
 def test_a_taken_port_is_refused(tmp_path: Path) -> None:
     second = '[[traffic]]\nname = "u"\nkind = "udp"\nrate = "1mbit"\nfrom = "h1"\nto = "h2"\nport = 2112\n'
     with pytest.raises(
-        bs.ExperimentError, match=r"traffic\.u\.port: found 2112, at which the same node serves traffic\.t"
+        bs.ExperimentError, match=r"traffic\.u\.port: found 2112, a port that the same node already uses for traffic\.t"
     ):
         load(write(tmp_path, LAB.format(keys=KINDS["irtt"][0]) + second))

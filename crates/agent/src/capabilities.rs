@@ -134,7 +134,7 @@ impl Capabilities {
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
     /// The system refused something.
-    #[error("cannot find out what this kernel can do: {0}")]
+    #[error("cannot determine what this kernel supports: {0}")]
     Io(#[from] io::Error),
     /// `tc` failed.
     #[error(transparent)]

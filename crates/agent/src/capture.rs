@@ -55,15 +55,15 @@ pub(crate) struct Capture {
 struct Tap {
     socket: OwnedFd,
     hardware: [u8; 6],
-    /// The places of the packets that leave the device, and of those that arrive.
-    places: [u32; 2],
+    /// The interfaces of the packets that leave the device, and of those that arrive.
+    interfaces: [u32; 2],
 }
 
 /// A packet that was taken.
 #[derive(Debug)]
 struct Taken {
     t_ns: u64,
-    place: u32,
+    interface: u32,
     length: u32,
     data: [u8; SNAP_BYTES],
 }
@@ -77,7 +77,7 @@ impl Capture {
             let socket = all_packets(if_nametoindex(device.name.as_str())?, SOCKET_BYTES)?;
             let hardware = hardware_address(port as usize / 2, port as usize % 2);
             // What arrives here has left through the port at the link's other end.
-            taps.push(Tap { socket, hardware, places: [2 * port, 2 * (port ^ 1) + 1] });
+            taps.push(Tap { socket, hardware, interfaces: [2 * port, 2 * (port ^ 1) + 1] });
         }
         let room_bytes = if is_kept { MOST_KEPT_BYTES } else { usize::MAX };
         let piece = Vec::with_capacity(PIECE_BYTES);
@@ -101,8 +101,8 @@ impl Capture {
                 let seen_ns = arrival.realtime_ns.and_then(|stamp_ns| stamp_ns.checked_sub(start_ns));
                 // What was there before the run began is none of its packets.
                 let Some(t_ns) = seen_ns else { continue };
-                let place = tap.places[usize::from(data[6..12] != tap.hardware)];
-                self.taken.push(Taken { t_ns, place, length: arrival.bytes as u32, data });
+                let interface = tap.interfaces[usize::from(data[6..12] != tap.hardware)];
+                self.taken.push(Taken { t_ns, interface, length: arrival.bytes as u32, data });
             }
         }
         self.taken.sort_by_key(|packet| packet.t_ns);
@@ -112,14 +112,14 @@ impl Capture {
     /// Passes on the packets before a time.
     fn pass_on<W: Write + Send + 'static>(&mut self, before_ns: u64, output: &Output<W>) {
         let count = self.taken.partition_point(|packet| packet.t_ns < before_ns);
-        for Taken { t_ns, place, length, data } in self.taken.drain(..count) {
+        for Taken { t_ns, interface, length, data } in self.taken.drain(..count) {
             let data = &data[..SNAP_BYTES.min(length as usize)];
             if self.room_bytes < data.len() {
                 self.missed += 1;
                 continue;
             }
             let before = self.piece.len();
-            packets::push(&mut self.piece, &SeenPacket { t_ns, place, length, data });
+            packets::push(&mut self.piece, &SeenPacket { t_ns, interface, length, data });
             self.room_bytes = self.room_bytes.saturating_sub(self.piece.len() - before);
             self.packets += 1;
             if self.piece.len() + 2 * SNAP_BYTES > PIECE_BYTES {
@@ -143,8 +143,10 @@ impl Capture {
         }
         let Self { packets, missed, .. } = self;
         if missed > 0 {
-            warnings
-                .add(format!("the capture lacks {missed} of {} packets: there was no room for them", packets + missed));
+            warnings.add(format!(
+                "the capture lacks {missed} of {} packets: the kernel's buffer was full",
+                packets + missed
+            ));
         }
         Ok(CaptureReport { packets, missed, snap_bytes: SNAP_BYTES })
     }

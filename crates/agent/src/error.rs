@@ -34,7 +34,7 @@ pub enum Error {
     #[error(transparent)]
     Privilege(#[from] NoPrivilege),
     /// A node that the scenario does not have.
-    #[error("no host is called `{wanted}`; there is: {}", there.join(", "))]
+    #[error("no host is called `{wanted}`; hosts: {}", there.join(", "))]
     NoHost {
         /// The node asked for.
         wanted: String,

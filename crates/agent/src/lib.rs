@@ -10,11 +10,12 @@
 
 #![warn(missing_docs)]
 
+mod built_network;
 mod capabilities;
 mod capture;
 mod cards;
+mod drop_counters;
 mod error;
-mod fate_counts;
 mod kernel;
 mod network;
 mod output;
@@ -25,7 +26,6 @@ mod request;
 mod sampler;
 mod session;
 pub mod shell;
-mod standing;
 mod summary;
 mod traffic;
 mod warnings;
@@ -84,7 +84,7 @@ pub fn check(mut input: impl Read) -> Result<Vec<Option<String>>, Error> {
     let scenarios: Vec<Scenario> = serde_json::from_slice(&text)?;
     let capabilities = capabilities()?;
     let check = |scenario| {
-        let (plan, _) = standing::plan(scenario, DelayChoice::Auto, &capabilities, Owner::User)?;
+        let (plan, _) = built_network::plan(scenario, DelayChoice::Auto, &capabilities, Owner::User)?;
         cards::CardSet::find(&plan).map_err(NetworkError::from)?;
         Ok::<_, Error>(())
     };
@@ -101,5 +101,5 @@ type Out = Box<dyn Write + Send>;
 
 fn run(request: &[u8], reopen: &impl Fn() -> io::Result<Out>) -> Result<(Summary, Out), Error> {
     let request = Request::read(request)?;
-    session::run(&request, reopen().map_err(Error::step("opening the way out"))?)
+    session::run(&request, reopen().map_err(Error::step("opening the output"))?)
 }

@@ -12,8 +12,8 @@ use serde::Serialize;
 
 const USAGE: &str = "usage: bufferscope-agent [--capabilities | --check | --shell DESCRIPTOR [PROGRAM [ARGUMENTS...]]]
 Without arguments: reads a request from standard input and writes frames to standard output.
---capabilities: tells as JSON what this kernel can do.
---check: reads a JSON list of scenarios; tells as a JSON list why this kernel can't run each, or null if it can.
+--capabilities: prints as JSON what this kernel supports.
+--check: reads a JSON list of scenarios; prints a JSON list with the reason why this kernel can't run each, or null if it can.
 --shell: reads a request from that descriptor and runs a program in a host of its network.";
 
 fn main() -> ExitCode {

@@ -32,7 +32,7 @@ pub enum NetworkError {
     /// Anything else.
     #[error("{what} in {namespace}: {source}")]
     Step {
-        /// What was tried.
+        /// The step that failed.
         what: String,
         /// Where.
         namespace: String,

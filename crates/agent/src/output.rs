@@ -36,14 +36,14 @@ impl<W: Write + Send + 'static> Output<W> {
         Self { thread, sender }
     }
 
-    /// Reports the progress of the run. Returns `false` if nobody reads the output any more.
+    /// Reports the progress of the run. Returns `false` if the output has no reader any more.
     pub(crate) fn progress(&self, progress: Progress) -> bool {
         self.sender.send(Message::Progress(progress)).is_ok()
     }
 
     /// Passes captured packets on.
     pub(crate) fn packets(&self, payload: Vec<u8>) {
-        // If nobody reads the output any more, progress says so.
+        // If the output has no reader any more, progress reports it.
         let _ = self.sender.send(Message::Packets(payload));
     }
 

@@ -9,7 +9,7 @@ use bufferscope_records::CapacityRow;
 use crate::kernel::tool::{StandbyTc, ToolError};
 use crate::network::Network;
 use crate::relay::{Relay, WireRates};
-use crate::traffic::Desk;
+use crate::traffic::RunContext;
 
 /// Everything that must be ready so that a change takes effect at once when its time comes.
 #[derive(Debug)]
@@ -45,10 +45,10 @@ impl Rates {
     }
 
     /// Makes a change, and records it with the time at which it was made.
-    pub(crate) fn make_and_record(&mut self, index: usize, desk: &mut Desk<'_>) {
-        let change = &desk.network.plan.rate_changes[index];
+    pub(crate) fn make_and_record(&mut self, index: usize, context: &mut RunContext<'_>) {
+        let change = &context.network.plan.rate_changes[index];
         self.make(change);
-        record(desk.now_ns(), change.port, change.rate_bps, desk);
+        record(context.now_ns(), change.port, change.rate_bps, context);
     }
 
     /// Returns an error if any change failed.
@@ -58,13 +58,13 @@ impl Rates {
 }
 
 /// Records the rates with which the experiment begins.
-pub(crate) fn record_first(desk: &mut Desk<'_>) {
-    for (index, port) in desk.network.plan.ports.iter().enumerate() {
-        record(0, index, port.rate_bps, desk);
+pub(crate) fn record_first(context: &mut RunContext<'_>) {
+    for (index, port) in context.network.plan.ports.iter().enumerate() {
+        record(0, index, port.rate_bps, context);
     }
 }
 
-fn record(t_ns: u64, port: usize, rate_bps: u64, desk: &mut Desk<'_>) {
-    let port = desk.recorder.intern(&desk.network.plan.ports[port].name);
-    desk.recorder.capacity(CapacityRow { t_ns, port, rate_bps });
+fn record(t_ns: u64, port: usize, rate_bps: u64, context: &mut RunContext<'_>) {
+    let port = context.recorder.intern(&context.network.plan.ports[port].name);
+    context.recorder.capacity(CapacityRow { t_ns, port, rate_bps });
 }

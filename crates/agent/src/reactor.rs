@@ -23,13 +23,13 @@ pub(crate) enum Event {
     SampleFlows,
     /// A change of rate, by its index in the plan.
     ChangeRate(usize),
-    /// Begin a traffic's next connection, probe or page.
+    /// Begin the next connection, probe or page of an entry of traffic.
     Begin(usize),
-    /// Send a traffic's next datagram, in the flow with that index.
+    /// Send the next datagram of an entry of traffic, in the flow with that index.
     Send(usize, u32),
-    /// Check whether a traffic's look-up with that number has been answered.
+    /// Check whether the look-up with that number of an entry of traffic has been answered.
     Check(usize, u64),
-    /// A traffic stops.
+    /// Stop an entry of traffic.
     Stop(usize),
     /// Take the packets that were captured.
     TakePackets,
@@ -55,9 +55,9 @@ pub(crate) enum Token {
     Listener(u32),
     /// A connection, by number.
     Connection(u32),
-    /// The end of a traffic over UDP at its `from`, by the traffic's index.
+    /// The UDP socket at the `from` of an entry of traffic, by the entry's index.
     DatagramsAtFrom(u32),
-    /// The end at its `to`.
+    /// The UDP socket at its `to`.
     DatagramsAtTo(u32),
 }
 

@@ -117,7 +117,7 @@ impl Relay {
         std::thread::Builder::new().name("relay".into()).spawn(move || {
             shared.real_time.store(priority::put_first(0, Before::Others).is_ok().into(), Relaxed);
             if let Err(error) = carrier.carry(&shared) {
-                *shared.failure.lock().expect("nobody panics holding it") = Some(error.to_string());
+                *shared.failure.lock().expect("no panic while it is locked") = Some(error.to_string());
             }
         })?;
         Ok(Self { counters, rates: WireRates(rates), sockets })
@@ -131,8 +131,8 @@ impl Relay {
     /// What the relay has done so far; an error if it failed.
     pub(crate) fn report(&self) -> io::Result<RelayReport> {
         let counters = &self.counters;
-        if let Some(failure) = counters.failure.lock().expect("nobody panics holding it").clone() {
-            return Err(io::Error::other(format!("the delay relay broke down: {failure}")));
+        if let Some(failure) = counters.failure.lock().expect("no panic while it is locked").clone() {
+            return Err(io::Error::other(format!("the delay relay failed: {failure}")));
         }
         for socket in &self.sockets {
             counters.lost.fetch_add(packet_socket::packets_missed(socket)?.into(), Relaxed);

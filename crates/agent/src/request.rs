@@ -14,7 +14,7 @@ pub struct Request {
     pub protocol: u32,
     /// The scenario, as [`Scenario`] serialises.
     pub scenario: Scenario,
-    /// Where the traffic's random numbers come from.
+    /// The seed of the random numbers of the traffic.
     pub seed: u64,
     /// How to run it.
     #[serde(default)]

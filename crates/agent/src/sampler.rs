@@ -8,10 +8,10 @@ use bufferscope_scenario::{RateStep, Scenario, Shaper, TokenBucket};
 use nix::net::if_::if_nametoindex;
 
 use crate::cards::{Allowed, Arrived, Gauge};
-use crate::fate_counts::{self, FateCounts};
+use crate::drop_counters::{self, DropCounters};
 use crate::kernel::netlink::Netlink;
 use crate::kernel::qdisc_stats::{self, QdiscStats};
-use crate::traffic::Desk;
+use crate::traffic::RunContext;
 use crate::warnings::Warnings;
 use crate::wire_check::{Seen, WireCheck};
 
@@ -34,7 +34,7 @@ struct Port {
     name: Name,
     interface: u32,
     sent_packets: Counter,
-    fates: FateCounts,
+    drops: DropCounters,
     label: String,
     /// `None` if its queue may hold packets back at will.
     check: Option<WireCheck>,
@@ -53,7 +53,7 @@ struct Inner {
     handle: u32,
     /// What holds it: 0 for the port's own discipline, or the number, counted from 1, of another inner one.
     holder: usize,
-    fates: FateCounts,
+    drops: DropCounters,
 }
 
 /// A count that continues when the kernel's 32-bit counter wraps around. The counter of a fast port does so within
@@ -66,41 +66,41 @@ struct Counter {
 
 impl Sampler {
     /// Opens a socket in every namespace that has ports with a rate.
-    pub(crate) fn open(desk: &mut Desk<'_>) -> io::Result<Self> {
+    pub(crate) fn open(context: &mut RunContext<'_>) -> io::Result<Self> {
         let mut hosts: Vec<Host> = Vec::new();
-        for port in &desk.network.plan.ports {
+        for port in &context.network.plan.ports {
             let namespace = usize::from(port.node);
-            desk.network.namespaces[namespace].enter()?;
-            let place = match hosts.iter().position(|host| host.namespace == namespace) {
-                Some(place) => place,
+            context.network.namespaces[namespace].enter()?;
+            let index = match hosts.iter().position(|host| host.namespace == namespace) {
+                Some(index) => index,
                 None => {
                     hosts.push(Host { netlink: Netlink::open()?, namespace, ports: Vec::new() });
                     hosts.len() - 1
                 }
             };
-            hosts[place].ports.push(Port {
-                name: desk.recorder.intern(&port.name),
+            hosts[index].ports.push(Port {
+                name: context.recorder.intern(&port.name),
                 interface: if_nametoindex(port.device.as_str())?,
                 sent_packets: Counter::default(),
-                fates: FateCounts::default(),
+                drops: DropCounters::default(),
                 label: port.name.clone(),
-                check: wire_check(scenario_port(desk.scenario, port.place), desk.scenario),
-                boost: Tokens::of(scenario_port(desk.scenario, port.place)),
+                check: wire_check(scenario_port(context.scenario, port.link_direction), context.scenario),
+                boost: Tokens::of(scenario_port(context.scenario, port.link_direction)),
                 inner: port.inner.iter().map(Inner::new).collect(),
-                gauge: port.ring.map(|ring| desk.network.cards.gauge(ring)).transpose()?,
+                gauge: port.ring.map(|ring| context.network.cards.gauge(ring)).transpose()?,
             });
         }
         Ok(Self { hosts })
     }
 
     /// Records the current contents of every port.
-    pub(crate) fn sample(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
+    pub(crate) fn sample(&mut self, context: &mut RunContext<'_>) -> io::Result<()> {
         for Host { netlink, ports, .. } in &mut self.hosts {
             for port in ports {
-                let t_ns = desk.now_ns();
+                let t_ns = context.now_ns();
                 let stats = qdisc_stats::read_one(netlink, port.interface, LEAF_HANDLE)?;
                 let inner = port.read_inner(netlink)?;
-                port.record(t_ns, &stats, &inner, desk)?;
+                port.record(t_ns, &stats, &inner, context)?;
             }
         }
         Ok(())
@@ -133,7 +133,7 @@ fn shaper(port: &bufferscope_scenario::Port) -> Option<Shaper> {
     [port.queue.shaper(), boosted()].into_iter().flatten().min_by_key(|shaper| shaper.rate_bps)
 }
 
-/// The bucket of a port's boost, as far as samples of what the port has sent tell.
+/// The bucket of a port's boost, as estimated from samples of what the port has sent.
 #[derive(Debug)]
 struct Tokens {
     bucket: TokenBucket,
@@ -164,13 +164,20 @@ impl Port {
     }
 
     /// `inner` are the counters of the inner disciplines, each before those inside it.
-    fn record(&mut self, t_ns: u64, stats: &QdiscStats, inner: &[QdiscStats], desk: &mut Desk<'_>) -> io::Result<()> {
+    fn record(
+        &mut self,
+        t_ns: u64,
+        stats: &QdiscStats,
+        inner: &[QdiscStats],
+        context: &mut RunContext<'_>,
+    ) -> io::Result<()> {
         let mut drops_inside = vec![0; 1 + inner.len()];
         for (index, (own, stats)) in self.inner.iter_mut().zip(inner).enumerate().rev() {
-            own.fates.tell(&without(stats, drops_inside[1 + index]), t_ns, self.name, |row| desk.recorder.dropped(row));
+            own.drops
+                .report(&without(stats, drops_inside[1 + index]), t_ns, self.name, |row| context.recorder.dropped(row));
             drops_inside[own.holder] += stats.drops.max(drops_inside[1 + index]);
         }
-        self.fates.tell(&without(stats, drops_inside[0]), t_ns, self.name, |row| desk.recorder.dropped(row));
+        self.drops.report(&without(stats, drops_inside[0]), t_ns, self.name, |row| context.recorder.dropped(row));
         let row = QueueRow {
             t_ns,
             port: self.name,
@@ -178,7 +185,7 @@ impl Port {
             packets: stats.packets,
             bytes: stats.bytes,
             dropped: stats.drops.max(drops_inside[0]),
-            marked: [stats].into_iter().chain(inner).map(fate_counts::marked).sum(),
+            marked: [stats].into_iter().chain(inner).map(drop_counters::marked).sum(),
             sent_packets: self.sent_packets.advance(stats.sent_packets as u32),
             sent_bytes: stats.sent_bytes,
             airtime_ns: None,
@@ -186,19 +193,19 @@ impl Port {
             limit_bytes: None,
             inflight_bytes: None,
         };
-        desk.recorder.queue(row);
+        context.recorder.queue(row);
         let wire_bytes = match &self.gauge {
             None => stats.sent_bytes,
             Some(gauge) => {
                 let arrived = gauge.read()?;
-                desk.recorder.queue(ring_row(row, arrived, gauge.read_limits()?));
+                context.recorder.queue(ring_row(row, arrived, gauge.read_limits()?));
                 // On a card's wire every packet takes the time of a full one.
                 arrived.packets * gauge.frame_bytes
             }
         };
         if let Some(boost) = &mut self.boost {
             for RateStep { from_ns, bits_per_second } in boost.see(t_ns, wire_bytes) {
-                desk.recorder.capacity(CapacityRow { t_ns: from_ns, port: self.name, rate_bps: bits_per_second });
+                context.recorder.capacity(CapacityRow { t_ns: from_ns, port: self.name, rate_bps: bits_per_second });
             }
         }
         if let Some(check) = &mut self.check {
@@ -214,8 +221,8 @@ fn without(stats: &QdiscStats, drops_inside: u64) -> QdiscStats {
 }
 
 impl Inner {
-    fn new(place: &InnerQdisc) -> Self {
-        Self { handle: place.handle, holder: place.holder, fates: FateCounts::default() }
+    fn new(inner: &InnerQdisc) -> Self {
+        Self { handle: inner.handle, holder: inner.holder, drops: DropCounters::default() }
     }
 }
 

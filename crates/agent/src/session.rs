@@ -7,6 +7,7 @@ use bufferscope_endpoint::clock::RunClock;
 use bufferscope_records::{Recorder, Table, frame};
 use bufferscope_scenario::Scenario;
 
+use crate::built_network::BuiltNetwork;
 use crate::capabilities::Capabilities;
 use crate::capture::{self, Capture};
 use crate::error::Error;
@@ -18,9 +19,8 @@ use crate::reactor::{Event, Reactor};
 use crate::relay::Relay;
 use crate::request::{Options, Request};
 use crate::sampler::Sampler;
-use crate::standing::Standing;
 use crate::summary::Summary;
-use crate::traffic::{Desk, Traffic};
+use crate::traffic::{RunContext, Traffic};
 use crate::warnings::Warnings;
 use crate::watch::{CpuWatch, Sampling, look_interval_ns, softnet_drops};
 
@@ -30,20 +30,20 @@ const LEAD_NS: u64 = 20_000_000;
 /// Runs a request and writes the records to `out`. Returns the summary and `out`.
 pub(crate) fn run<W: Write + Send + 'static>(request: &Request, mut out: W) -> Result<(Summary, W), Error> {
     let Request { scenario, seed, options, .. } = request;
-    let standing = Standing::build(scenario, options.delay, options.seed_kernel.then_some(*seed))?;
-    let relay = standing.start_relay()?;
+    let built = BuiltNetwork::build(scenario, options.delay, options.seed_kernel.then_some(*seed))?;
+    let relay = built.start_relay()?;
     raise_file_limit();
     frame::write_hello(&mut out).map_err(Error::step("writing the records"))?;
     let output = Output::start(out, options.deliver_at_end);
-    let rates = Rates::prepare(&standing.network, relay.as_ref())?;
-    let mut run = Run::prepare(scenario, *seed, *options, &standing.network, rates, &output)?;
+    let rates = Rates::prepare(&built.network, relay.as_ref())?;
+    let mut run = Run::prepare(scenario, *seed, *options, &built.network, rates, &output)?;
     if !options.own_machine {
         // If it is allowed, the thread that generates the traffic takes precedence over everything else on the machine.
         // The relay's thread takes precedence over both.
         let _ = priority::put_first(0, Before::Ordinary);
     }
     run.go().map_err(Error::step("the run"))?;
-    let summary = run.finish(&standing.capabilities, relay.as_ref())?;
+    let summary = run.finish(&built.capabilities, relay.as_ref())?;
     let out = output.finish().map_err(Error::step("writing the records"))?;
     Ok((summary, out))
 }
@@ -68,13 +68,13 @@ fn raise_file_limit() {
 
 /// A run under way.
 struct Run<'a, W> {
-    desk: Desk<'a>,
+    context: RunContext<'a>,
     options: Options,
     output: &'a Output<W>,
     traffic: Traffic,
     sampler: Sampler,
     sampling: Sampling,
-    /// That of the flows, if it is another.
+    /// Flow sampling, if it has its own interval.
     flow_sampling: Option<Sampling>,
     /// If packets are captured.
     capture: Option<Capture>,
@@ -100,27 +100,28 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         let recorder: Recorder<BatchSender> = Recorder::new(output.sink()).only(scenario.record);
         let reactor = Reactor::new(RunClock::starting_in(LEAD_NS)).map_err(failed())?;
         let server_ports = scenario.server_ports();
-        let mut desk = Desk { scenario, server_ports, network, reactor, recorder, warnings: Warnings::default() };
-        rates::record_first(&mut desk);
-        let sampler = Sampler::open(&mut desk).map_err(failed())?;
-        desk.reactor.at(0, Event::Sample);
+        let mut context =
+            RunContext { scenario, server_ports, network, reactor, recorder, warnings: Warnings::default() };
+        rates::record_first(&mut context);
+        let sampler = Sampler::open(&mut context).map_err(failed())?;
+        context.reactor.at(0, Event::Sample);
         let flow_sampling =
-            scenario.flows_interval_ns.filter(|_| desk.recorder.records(Table::Flows)).map(Sampling::new);
+            scenario.flows_interval_ns.filter(|_| context.recorder.records(Table::Flows)).map(Sampling::new);
         if flow_sampling.is_some() {
-            desk.reactor.at(0, Event::SampleFlows);
+            context.reactor.at(0, Event::SampleFlows);
         }
-        desk.reactor.at(0, Event::Progress);
-        desk.reactor.at(look_interval_ns(options.own_machine), Event::LookAtCpus);
+        context.reactor.at(0, Event::Progress);
+        context.reactor.at(look_interval_ns(options.own_machine), Event::LookAtCpus);
         for (index, change) in network.plan.rate_changes.iter().enumerate() {
-            desk.reactor.at(change.at_ns, Event::ChangeRate(index));
+            context.reactor.at(change.at_ns, Event::ChangeRate(index));
         }
         let capture = options.capture.then(|| Capture::open(network, scenario, options.deliver_at_end)).transpose();
         let capture = capture.map_err(Error::step("capturing packets"))?;
         if capture.is_some() {
-            desk.reactor.at(0, Event::TakePackets);
+            context.reactor.at(0, Event::TakePackets);
         }
-        let traffic = Traffic::open(seed, &mut desk).map_err(failed())?;
-        desk.reactor.at(scenario.duration_ns, Event::End);
+        let traffic = Traffic::open(seed, &mut context).map_err(failed())?;
+        context.reactor.at(scenario.duration_ns, Event::End);
         Ok(Self {
             options,
             output,
@@ -134,24 +135,24 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
             softnet_drops: softnet_drops().map_err(failed())?,
             lost_outside_queues: network.lost_outside_queues().map_err(failed())?,
             lingering: false,
-            desk,
+            context,
         })
     }
 
     fn go(&mut self) -> io::Result<()> {
         let mut ready = Vec::new();
         loop {
-            while let Some((due_ns, event)) = self.desk.reactor.due() {
+            while let Some((due_ns, event)) = self.context.reactor.due() {
                 if self.handle(due_ns, event)?.is_break() {
                     return Ok(());
                 }
             }
-            if self.lingering && !self.traffic.is_waiting(&mut self.desk)? {
+            if self.lingering && !self.traffic.is_waiting(&mut self.context)? {
                 return Ok(());
             }
-            self.desk.reactor.wait(&mut ready)?;
+            self.context.reactor.wait(&mut ready)?;
             for (token, flags) in ready.drain(..) {
-                self.traffic.ready(token, flags, &mut self.desk)?;
+                self.traffic.ready(token, flags, &mut self.context)?;
             }
         }
     }
@@ -160,20 +161,20 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         match event {
             Event::Sample => self.sample(due_ns)?,
             Event::SampleFlows => self.sample_flows(due_ns)?,
-            Event::ChangeRate(index) => self.rates.make_and_record(index, &mut self.desk),
-            Event::Begin(index) => self.traffic.begin(index, &mut self.desk)?,
-            Event::Send(index, flow) => self.traffic.send(index, flow, &mut self.desk)?,
-            Event::Check(index, number) => self.traffic.check(index, number, &mut self.desk)?,
-            Event::Stop(index) => self.traffic.stop(index, &mut self.desk)?,
+            Event::ChangeRate(index) => self.rates.make_and_record(index, &mut self.context),
+            Event::Begin(index) => self.traffic.begin(index, &mut self.context)?,
+            Event::Send(index, flow) => self.traffic.send(index, flow, &mut self.context)?,
+            Event::Check(index, number) => self.traffic.check(index, number, &mut self.context)?,
+            Event::Stop(index) => self.traffic.stop(index, &mut self.context)?,
             Event::TakePackets => self.take_packets(due_ns)?,
             Event::Progress => self.tell_progress(due_ns)?,
             Event::LookAtCpus => self.look_at_cpus()?,
             Event::End => {
                 self.lingering = true;
-                self.traffic.end(&mut self.desk)?;
+                self.traffic.end(&mut self.context)?;
             }
             Event::GiveUp => {
-                self.traffic.give_up(&mut self.desk)?;
+                self.traffic.give_up(&mut self.context)?;
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -183,10 +184,10 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
     /// Samples the queues, recorded or not, because the run monitors itself by them; and the flows, unless their samples
     /// have an interval of their own. The last sample is taken at the end of the scenario.
     fn sample(&mut self, due_ns: u64) -> io::Result<()> {
-        let now_ns = self.desk.now_ns();
-        self.sampler.sample(&mut self.desk)?;
+        let now_ns = self.context.now_ns();
+        self.sampler.sample(&mut self.context)?;
         if self.flow_sampling.is_none() {
-            self.traffic.sample(&mut self.desk)?;
+            self.traffic.sample(&mut self.context)?;
         }
         let next_ns = self.sampling.taken(due_ns, now_ns);
         self.plan_sample(next_ns, Event::Sample);
@@ -195,8 +196,8 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
 
     /// Samples the flows at an interval of their own.
     fn sample_flows(&mut self, due_ns: u64) -> io::Result<()> {
-        let now_ns = self.desk.now_ns();
-        self.traffic.sample(&mut self.desk)?;
+        let now_ns = self.context.now_ns();
+        self.traffic.sample(&mut self.context)?;
         if let Some(sampling) = &mut self.flow_sampling {
             let next_ns = sampling.taken(due_ns, now_ns);
             self.plan_sample(next_ns, Event::SampleFlows);
@@ -205,16 +206,16 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
     }
 
     fn plan_sample(&mut self, next_ns: u64, event: Event) {
-        if next_ns <= self.desk.scenario.duration_ns {
-            self.desk.reactor.at(next_ns, event);
+        if next_ns <= self.context.scenario.duration_ns {
+            self.context.reactor.at(next_ns, event);
         }
     }
 
     fn take_packets(&mut self, due_ns: u64) -> io::Result<()> {
         if let Some(capture) = &mut self.capture {
-            capture.take(self.desk.reactor.clock, self.output)?;
+            capture.take(self.context.reactor.clock, self.output)?;
             // The run may still wait for probes when its duration is over.
-            self.desk.reactor.at(due_ns + capture::INTERVAL_NS, Event::TakePackets);
+            self.context.reactor.at(due_ns + capture::INTERVAL_NS, Event::TakePackets);
         }
         Ok(())
     }
@@ -224,27 +225,27 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         if interval_ns == 0 {
             return Ok(());
         }
-        let duration_ns = self.desk.scenario.duration_ns;
-        if !self.output.progress(Progress { now_ns: self.desk.now_ns().min(duration_ns), duration_ns }) {
-            return Err(io::Error::other("nobody takes the records any more"));
+        let duration_ns = self.context.scenario.duration_ns;
+        if !self.output.progress(Progress { now_ns: self.context.now_ns().min(duration_ns), duration_ns }) {
+            return Err(io::Error::other("the receiver of the records is gone"));
         }
-        self.desk.reactor.at(due_ns + interval_ns, Event::Progress);
+        self.context.reactor.at(due_ns + interval_ns, Event::Progress);
         Ok(())
     }
 
     fn look_at_cpus(&mut self) -> io::Result<()> {
-        let now_ns = self.desk.now_ns();
+        let now_ns = self.context.now_ns();
         self.cpu.look(now_ns)?;
         let next_ns = now_ns + look_interval_ns(self.options.own_machine);
-        if next_ns <= self.desk.scenario.duration_ns {
-            self.desk.reactor.at(next_ns, Event::LookAtCpus);
+        if next_ns <= self.context.scenario.duration_ns {
+            self.context.reactor.at(next_ns, Event::LookAtCpus);
         }
         Ok(())
     }
 
     fn finish(self, capabilities: &Capabilities, relay: Option<&Relay>) -> Result<Summary, Error> {
         let failed = || Error::step("concluding the run");
-        let Desk { network, reactor, recorder, mut warnings, .. } = self.desk;
+        let RunContext { network, reactor, recorder, mut warnings, .. } = self.context;
         let ended_ns = reactor.clock.now_ns();
         let capture = self.capture.map(|capture| capture.finish(reactor.clock, self.output, &mut warnings));
         let capture = capture.transpose().map_err(failed())?;
@@ -260,7 +261,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         let lost = network.lost_outside_queues().map_err(failed())?.saturating_sub(self.lost_outside_queues)
             + relay.as_ref().map_or(0, |relay| relay.lost);
         if lost > 0 {
-            warnings.add(format!("{lost} packets were lost on their way, outside the queues"));
+            warnings.add(format!("{lost} packets were lost outside the queues"));
         }
         let overrun = softnet_drops().map_err(failed())?.saturating_sub(self.softnet_drops);
         if overrun > 0 {

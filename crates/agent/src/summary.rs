@@ -32,6 +32,6 @@ pub struct Summary {
     /// What was captured, if packets were captured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capture: Option<CaptureReport>,
-    /// What readers of the results have to know.
+    /// Warnings for readers of the results.
     pub warnings: Vec<String>,
 }

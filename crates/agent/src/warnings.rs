@@ -1,4 +1,4 @@
-//! What readers of the results have to know.
+//! Warnings for readers of the results.
 
 use std::collections::BTreeSet;
 

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn thin_samples_are_told() {
+    fn thin_samples_cause_a_warning() {
         let mut warnings = Warnings::default();
         let mut sampling = Sampling::new(10_000_000);
         sampling.taken(0, 0);
@@ -189,7 +189,7 @@ mod tests {
     /// Of ten checks, a tenth of a second apart, the fourth finds the second CPU without idle time. On average that CPU
     /// is idle.
     #[test]
-    fn a_cpu_that_is_saturated_for_a_moment_is_told() {
+    fn a_cpu_that_is_saturated_for_a_moment_causes_a_warning() {
         let mut watch = CpuWatch::starting_with(vec![CpuTime::default(); 2]);
         for look in 1..=10_u64 {
             let busy = if look >= 4 { look + 9 } else { look };
@@ -202,17 +202,17 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_told_sooner_where_the_machine_is_the_runs_own() {
+    fn a_gap_causes_a_warning_sooner_where_the_machine_is_the_runs_own() {
         let mut sampling = Sampling::new(10);
         for now_ns in [0, 10, 35, 40, 50, 60] {
             sampling.taken(now_ns, now_ns);
         }
-        let told = |own_machine: bool| {
+        let warns = |own_machine: bool| {
             let mut warnings = Warnings::default();
             sampling.check("samples", own_machine, &mut warnings);
             warnings.into_texts().iter().any(|text| text.starts_with("between two samples"))
         };
-        assert_eq!([true, false].map(told), [true, false]);
+        assert_eq!([true, false].map(warns), [true, false]);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Is the bottleneck where the scenario says it is? While a port has a queue, it must send at its rate. If it sends
-//! less, something else is the limit (the machine's CPU); if it sends more, the shaper does not work.
+//! Checks that the bottleneck is where the scenario has it. While a port has a standing queue, it must send at its
+//! rate. If it sends less, something else is the limit (the machine's CPU); if it sends more, the shaper does not work.
 
 use bufferscope_scenario::{RateStep, Shaper, sizes};
 
@@ -10,7 +10,7 @@ const LEAST_BUSY_NS: u64 = 500_000_000;
 /// How far the rate may be off. HTB's burst and rounding explain as much.
 const TOLERANCE: f64 = 0.02;
 /// A queue of two packets cannot run empty between two packets of one flow.
-const STANDS_PACKETS: u64 = 2;
+const STANDING_PACKETS: u64 = 2;
 /// The largest frame of one segment.
 const FRAME_BYTES: u64 = sizes::FRAME_BYTES as u64;
 
@@ -61,8 +61,8 @@ impl WireCheck {
     pub(crate) fn see(&mut self, now: Seen) {
         let Some(last) = self.last.replace(now) else { return };
         let (before, after) = (self.step(last.t_ns), self.step(now.t_ns));
-        let stood = last.packets >= STANDS_PACKETS && now.packets >= STANDS_PACKETS;
-        let counts = stood && before == after;
+        let is_standing = last.packets >= STANDING_PACKETS && now.packets >= STANDING_PACKETS;
+        let counts = is_standing && before == after;
         self.spells += u64::from(counts && !self.standing);
         self.standing = counts;
         if counts {
@@ -82,9 +82,9 @@ impl WireCheck {
             return;
         }
         let (percent, busy_s) = (share * 100.0, self.busy_ns as f64 / 1e9);
-        let cause = if share < 1.0 { "the machine held it up" } else { "its shaper let too much pass" };
+        let cause = if share < 1.0 { "the machine was too slow" } else { "its shaper let too many packets pass" };
         warnings
-            .add(format!("{port} sent at {percent:.1} % of its rate in the {busy_s:.1} s its queue stood: {cause}"));
+            .add(format!("{port} sent at {percent:.1} % of its rate in {busy_s:.1} s with a standing queue: {cause}"));
     }
 
     /// The step in force; a schedule begins at 0.
@@ -117,15 +117,15 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_port_that_is_slow_or_fast_is_told() {
-        let slow = "r1>h2 sent at 90.0 % of its rate in the 2.0 s its queue stood: the machine held it up";
+    fn a_busy_port_that_is_slow_or_fast_causes_a_warning() {
+        let slow = "r1>h2 sent at 90.0 % of its rate in 2.0 s with a standing queue: the machine was too slow";
         assert_eq!(warned(0.9, 20), [slow]);
-        assert!(warned(1.1, 20)[0].contains("let too much pass"));
+        assert!(warned(1.1, 20)[0].contains("let too many packets pass"));
     }
 
     /// Bursts of two packets of 45 segments at 100 Mbit/s. The first packet leaves at once, ahead of the rate.
     #[test]
-    fn a_port_that_hands_on_large_packets_may_be_one_ahead_each_time_its_queue_stands() {
+    fn a_port_that_hands_on_large_packets_may_be_one_ahead_for_each_standing_queue() {
         let conclude = |segments| {
             let mut check = WireCheck::new(&[RateStep { from_ns: 0, bits_per_second: 100_000_000 }], segments, None);
             for burst in 0..100 {

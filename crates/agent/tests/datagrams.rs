@@ -91,7 +91,7 @@ fn a_call_has_its_delay_each_way_and_a_row_for_each_packet() {
             assert!(delays[0] >= 10_000_000, "{stream}: {} ns", delays[0]);
             doubts.unless(delays[100] < 11_000_000, format!("{stream}: {} ns", delays[100]));
         }
-        assert!(report.integers(Table::Probes, "rtt_ns").iter().all(Option::is_none), "nobody answers");
+        assert!(report.integers(Table::Probes, "rtt_ns").iter().all(Option::is_none), "there are no answers");
     });
 }
 

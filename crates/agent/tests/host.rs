@@ -81,19 +81,19 @@ fn a_capture_has_what_leaves_and_what_arrives_in_order() {
     let summary = report.summary();
     assert!(report.packets.is_sorted_by_key(|(t_ns, ..)| t_ns));
     assert_eq!(summary["capture"], json!({ "packets": report.packets.len(), "missed": 0, "snap_bytes": 96 }));
-    for place in 0..8 {
+    for interface in 0..8 {
         // At the very end, another ping may be sent.
         let during = report.packets.iter().filter(|(t_ns, ..)| *t_ns < 6_000_000_000);
-        let there: Vec<_> = during.filter(|(_, at, ..)| *at == place).collect();
-        assert_eq!(there.len(), 6 * 20, "place {place}");
+        let there: Vec<_> = during.filter(|(_, at, ..)| *at == interface).collect();
+        assert_eq!(there.len(), 6 * 20, "interface {interface}");
         // A ping of 64 bytes, behind 14 of Ethernet and 20 of IPv4.
         assert!(there.iter().all(|(_, _, length, stored)| (*length, *stored) == (98, 96)), "{:?}", there[0]);
     }
-    let first = |place: u32| report.packets.iter().find(|(_, at, ..)| *at == place).unwrap().0;
+    let first = |interface: u32| report.packets.iter().find(|(_, at, ..)| *at == interface).unwrap().0;
     for port in 0..4 {
         assert!(first(2 * port + 1) >= first(2 * port) + 5_000_000, "port {port}: arrives before it has propagated");
     }
-    assert!(succeeded(&with_traffic(&[PING])).packets.is_empty(), "nobody asked");
+    assert!(succeeded(&with_traffic(&[PING])).packets.is_empty(), "none were requested");
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn a_bounded_flow_and_pages_are_transferred_whole() {
             doubts.unless(took_ms < 2000.0, format!("{flow} took {took_ms} ms"));
         }
         let warnings = report.summary()["warnings"].to_string();
-        assert!(!warnings.contains("agreed on"), "ECN for those that ask for it, and for no others: {warnings}");
+        assert!(!warnings.contains("negotiated"), "ECN for those that ask for it, and for no others: {warnings}");
         for flow in ["file/1", "file/2", "web/1"] {
             let delivered = *report.of(Table::Flows, "flow", flow, "delivered_bytes").iter().max().unwrap();
             let whole = if flow == "web/1" { 50 * 1024 } else { 200 * 1024 };
@@ -224,9 +224,9 @@ fn a_rate_changes_when_the_scenario_says() {
     });
 }
 
-/// At 1 kbit/s a ping takes 0.8 s. With a hundred pings per second, a queue of one packet has no place for a SYN.
+/// At 1 kbit/s a ping takes 0.8 s. With a hundred pings per second, a queue of one packet has no room for a SYN.
 #[test]
-fn a_connection_that_is_never_answered_is_told() {
+fn a_connection_that_is_never_answered_causes_a_warning() {
     if !has_shaper() {
         return;
     }
@@ -240,7 +240,7 @@ fn a_connection_that_is_never_answered_is_told() {
 }
 
 #[test]
-fn a_kernel_that_lacks_a_discipline_is_told_by_name() {
+fn a_discipline_that_the_kernel_lacks_is_named() {
     let Some(found) = capabilities() else { return };
     if found["qdiscs"]["codel"] == true {
         return;
@@ -368,10 +368,10 @@ mod ordinary_user {
             return;
         }
         // Another user may not have access to the directory in which the test was built.
-        let place = tempfile::tempdir().unwrap();
-        let copy = place.path().join("agent");
+        let directory = tempfile::tempdir().unwrap();
+        let copy = directory.path().join("agent");
         common::copy_agent(&copy);
-        std::fs::set_permissions(place.path(), Permissions::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
         let mut child = Command::new(&copy)
             .uid(NOBODY)
             .gid(NOBODY)

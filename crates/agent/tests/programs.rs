@@ -17,7 +17,7 @@ link = [
 ]
 "#;
 
-/// Runs one traffic and judges it, unless this kernel has no shaper.
+/// Runs one entry of traffic and checks the result, unless this kernel has no shaper.
 fn judged(duration: &str, traffic: &str, judgement: impl Fn(&Report, &mut Doubts)) {
     if has_shaper() {
         let toml =

@@ -52,13 +52,13 @@ fn a_whole_request_is_read_and_one_cut_anywhere_is_not() {
 }
 
 #[test]
-fn a_request_of_another_version_is_told_by_its_version() {
-    for (request, told) in [
+fn a_request_of_another_version_is_refused_with_its_version() {
+    for (request, cause) in [
         (json!({ "protocol": PROTOCOL + 1, "of": "tomorrow" }), format!("has version {}", PROTOCOL + 1)),
-        (json!({ "scenario": scenario(LAB), "seed": 1 }), "tells no version".to_owned()),
+        (json!({ "scenario": scenario(LAB), "seed": 1 }), "states no version".to_owned()),
     ] {
         let error = Request::read(request.to_string().as_bytes()).unwrap_err().to_string();
-        assert!(error.contains("different builds") && error.contains(&told), "{error}");
+        assert!(error.contains("different builds") && error.contains(&cause), "{error}");
     }
 }
 

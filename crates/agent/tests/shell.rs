@@ -25,22 +25,22 @@ traffic = [{ name = "bulk", kind = "tcp", from = "h1", to = "h2" }]
 "#;
 
 /// A directory in which that user can run the agent.
-fn place() -> Option<TempDir> {
+fn directory() -> Option<TempDir> {
     capabilities().filter(|found| found["privilege"] == "root" && found["qdiscs"]["htb"] == true)?;
-    let place = tempfile::tempdir().unwrap();
-    common::copy_agent(&place.path().join("agent"));
-    fs::set_permissions(place.path(), Permissions::from_mode(0o755)).unwrap();
-    Some(place)
+    let directory = tempfile::tempdir().unwrap();
+    common::copy_agent(&directory.path().join("agent"));
+    fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
+    Some(directory)
 }
 
 /// The agent with a request and a script for `sh`, run by an ordinary user.
-fn as_nobody(place: &Path, request: &Value, script: &str) -> Command {
-    let file = place.join("request");
+fn as_nobody(directory: &Path, request: &Value, script: &str) -> Command {
+    let file = directory.join("request");
     fs::write(&file, request.to_string()).unwrap();
     fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
     let mut command = Command::new("/bin/sh");
     command.args(["-c", "exec 3<request; exec ./agent --shell 3 /bin/sh -c \"$1\"", "sh", script]);
-    command.uid(NOBODY).gid(NOBODY).current_dir(place).stdin(Stdio::null());
+    command.uid(NOBODY).gid(NOBODY).current_dir(directory).stdin(Stdio::null());
     command
 }
 
@@ -50,8 +50,8 @@ fn build() -> Value {
 
 #[test]
 fn an_ordinary_user_has_a_network_of_its_own_and_others_of_it_join() {
-    let Some(place) = place() else { return };
-    let mut holder = as_nobody(place.path(), &build(), "id -u; grep h2 /etc/hosts; hostname; exec sleep 1000")
+    let Some(directory) = directory() else { return };
+    let mut holder = as_nobody(directory.path(), &build(), "id -u; grep h2 /etc/hosts; hostname; exec sleep 1000")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -73,15 +73,15 @@ fn an_ordinary_user_has_a_network_of_its_own_and_others_of_it_join() {
 
     let join = json!({ "on": "h2", "quiet": true, "network": { "join": holder.id() } });
     let joined =
-        as_nobody(place.path(), &join, "hostname; tc qdisc show dev to-h1 | grep -c htb; exit 9").output().unwrap();
+        as_nobody(directory.path(), &join, "hostname; tc qdisc show dev to-h1 | grep -c htb; exit 9").output().unwrap();
     assert_eq!(String::from_utf8_lossy(&joined.stdout), "h2\n1\n");
     assert_eq!(joined.status.code(), Some(9));
 
     // Other users, even root, may not join.
-    let file = fs::File::open(place.path().join("request")).unwrap();
+    let file = fs::File::open(directory.path().join("request")).unwrap();
     let refused = Command::new("/bin/sh")
         .args(["-c", "exec 3<&0; exec \"$0\" --shell 3 /bin/true"])
-        .arg(place.path().join("agent"))
+        .arg(directory.path().join("agent"))
         .stdin(file)
         .output()
         .unwrap();
@@ -96,8 +96,8 @@ fn what_is_no_request_is_refused() {
     for nonsense in
         ["", "{", "null", r#"{"on": "h1", "network": {"build": {}}}"#, r#"{"on": "h1", "network": {"join": "x"}}"#]
     {
-        let place = tempfile::tempdir().unwrap();
-        let request = place.path().join("request");
+        let directory = tempfile::tempdir().unwrap();
+        let request = directory.path().join("request");
         fs::write(&request, nonsense).unwrap();
         let refused = Command::new("/bin/sh")
             .args(["-c", "exec 3<\"$1\"; exec \"$0\" --shell 3", env!("CARGO_BIN_EXE_bufferscope-agent")])

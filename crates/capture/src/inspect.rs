@@ -26,7 +26,7 @@ pub struct Inspected<T> {
     /// What was read.
     #[serde(flatten)]
     pub session: Session,
-    /// What is told of TCP.
+    /// The summary of TCP.
     #[serde(flatten)]
     pub tcp: Summary,
     /// What the sink made of the records.

@@ -23,7 +23,7 @@ impl Flags {
     pub const ECE: u16 = 0x040;
     pub const CWR: u16 = 0x080;
 
-    /// Are all of these bits set?
+    /// Whether all of these bits are set.
     #[inline]
     pub fn has(self, bits: u16) -> bool {
         self.0 & bits == bits
@@ -46,14 +46,14 @@ pub struct Options {
     pub truncated: bool,
 }
 
-/// One TCP segment at one place where packets were captured.
+/// One TCP segment at one vantage point where packets were captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Time of capture, nanoseconds since 1970.
     pub t_ns: i64,
-    /// The place: an index of the interfaces of all files.
+    /// The vantage point: an index of the interfaces of all files.
     pub place: u16,
-    /// The file of the place, whose interfaces share a clock.
+    /// The file of the vantage point, whose interfaces share a clock.
     pub file: u16,
     pub from: Endpoint,
     pub to: Endpoint,

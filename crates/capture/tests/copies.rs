@@ -89,7 +89,7 @@ fn without_the_handshake_copies_are_known_by_coming_at_once() {
 }
 
 #[test]
-fn copies_that_cannot_be_told_from_retransmissions_are_counted_as_doubtful() {
+fn copies_that_cannot_be_distinguished_from_retransmissions_are_counted_as_doubtful() {
     let once: Vec<_> = connection().into_iter().skip(3).collect();
     let (session, _) = read(&copied(&once, 2, 50_000));
     assert!(session.counts.doubtful_copies >= 9, "{}", session.counts.doubtful_copies);

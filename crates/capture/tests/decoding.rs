@@ -7,7 +7,7 @@ use bufferscope_capture::decode::{Decoded, Guess, Layers, Transport, Undecoded, 
 use common::{ethernet, ipv4, ipv4_of, ipv6, tcp};
 
 fn words(decoded: &Decoded) -> Vec<&'static str> {
-    decoded.layers.places().map(|place| Layers::WORDS[place]).collect()
+    decoded.layers.indices().map(|index| Layers::WORDS[index]).collect()
 }
 
 /// A segment with 100 bytes of payload.

@@ -98,9 +98,9 @@ proptest! {
         is_cut in any::<bool>(),
     ) {
         let mut file = sound().swap_remove(which);
-        for (place, value) in changes {
-            let place = place.index(file.len());
-            file[place] = value;
+        for (offset, value) in changes {
+            let offset = offset.index(file.len());
+            file[offset] = value;
         }
         if is_cut {
             file.truncate(cut.index(file.len()));

@@ -44,7 +44,7 @@ fn files_that_continue_each_other_are_one_place() {
 }
 
 #[test]
-fn what_a_capture_could_not_keep_is_told() {
+fn what_a_capture_could_not_keep_is_reported() {
     let mut file = section(false);
     file.extend(interface(false, 101, 40, &option(false, 2, b"ppp0")));
     file.extend(enhanced(false, 0, 5, &segment(1), 40));

@@ -65,8 +65,8 @@ mod tests {
         while found.len() < 2 && Instant::now() < deadline {
             found.extend(take(&receiver, &mut buffer).unwrap());
         }
-        let told: Vec<_> = found.iter().map(|received| (received.number, received.bytes)).collect();
-        assert_eq!(told, [(7, 100), (u64::MAX, 5)]);
+        let datagrams: Vec<_> = found.iter().map(|received| (received.number, received.bytes)).collect();
+        assert_eq!(datagrams, [(7, 100), (u64::MAX, 5)]);
         assert!(found.iter().all(|received| received.stamp_ns.is_some()));
     }
 }

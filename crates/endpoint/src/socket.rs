@@ -84,7 +84,7 @@ pub fn accept(listener: &OwnedFd) -> io::Result<Option<(OwnedFd, SocketAddrV4)>>
         let error = io::Error::last_os_error();
         return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };
     }
-    // SAFETY: the kernel just gave this descriptor, and nobody else has it.
+    // SAFETY: the kernel just gave this descriptor, and nothing else owns it.
     let socket = unsafe { std::os::fd::FromRawFd::from_raw_fd(fd) };
     let ip = Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr));
     Ok(Some((socket, SocketAddrV4::new(ip, u16::from_be(address.sin_port)))))
@@ -97,7 +97,7 @@ pub fn icmp(local: Ipv4Addr, receives: u8, dscp: u8) -> io::Result<OwnedFd> {
     let socket = socket(AddressFamily::Inet, SockType::Raw, flags, SockProtocol::Icmp)?;
     bind(socket.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(local, 0)))?;
     set_dscp(&socket, dscp)?;
-    // Each bit set in the mask stands for a type that is *not* received.
+    // Each bit set in the mask excludes a type from reception.
     set(&socket, libc::SOL_RAW, ICMP_FILTER, &(!(1_u32 << receives)).to_ne_bytes())?;
     stamp_arrivals(&socket)?;
     Ok(socket)

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn every_block_tells_its_length_at_both_ends() {
+    fn every_block_has_its_length_at_both_ends() {
         let mut blocks = Blocks::begin(Vec::new(), "a program", "what it contains").unwrap();
         blocks.interface("r1>h2 wire", "odd", 128).unwrap();
         blocks.packet(0, 1, &[1; 7], 7, None).unwrap();

@@ -10,7 +10,7 @@ use bufferscope_programs::scramble;
 use bufferscope_scenario::sizes::DATAGRAM_HEADER_BYTES;
 use bufferscope_scenario::{NodeIndex, PortIndex, Scenario};
 use bufferscope_sim::tcp::window_scale;
-use bufferscope_sim::{Contents, Place, Sighting, Tap};
+use bufferscope_sim::{Contents, Hook, Sighting, Tap};
 
 use crate::blocks::Blocks;
 use crate::headers::{self, Beginning, Path, Transport};
@@ -20,16 +20,16 @@ const TTL: u32 = 64;
 /// Linux' `ip_local_port_range`: where a client's ports begin, and how many there are.
 const EPHEMERAL: (u16, u16) = (32768, 28232);
 
-/// What an interface of the file shows: a place of a port.
+/// An interface of the file: a hook of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// The port.
     pub port: PortIndex,
-    /// The place.
-    pub place: Place,
+    /// The hook.
+    pub hook: Hook,
     /// Its name in the file.
     pub name: String,
-    /// What it shows, in a sentence.
+    /// Its description, in a sentence.
     pub description: String,
 }
 
@@ -46,11 +46,11 @@ pub struct Outcome<W> {
 #[derive(Debug)]
 pub struct Capture<W>(Arc<Mutex<Option<Inner<W>>>>, Arc<Interfaces>);
 
-/// The numbers of the interfaces, by port and place.
+/// The numbers of the interfaces, by port and hook.
 #[derive(Debug)]
-struct Interfaces(Vec<[Option<u32>; PLACES]>);
+struct Interfaces(Vec<[Option<u32>; HOOKS]>);
 
-const PLACES: usize = Place::Dropped as usize + 1;
+const HOOKS: usize = Hook::Dropped as usize + 1;
 
 #[derive(Debug)]
 struct Inner<W> {
@@ -74,7 +74,7 @@ struct Addresses {
 }
 
 impl<W: Write> Capture<W> {
-    /// A capture of a run of this scenario with this seed, which shows these places. Stores at most `snaplen` bytes of
+    /// A capture of a run of this scenario with this seed, with these interfaces. Stores at most `snaplen` bytes of
     /// each packet.
     ///
     /// # Errors
@@ -88,10 +88,10 @@ impl<W: Write> Capture<W> {
         out: W,
     ) -> io::Result<Self> {
         let mut blocks = Blocks::begin(out, application, comment)?;
-        let mut numbers = vec![[None; PLACES]; 2 * scenario.links.len()];
+        let mut numbers = vec![[None; HOOKS]; 2 * scenario.links.len()];
         for (number, interface) in (0..).zip(interfaces) {
             blocks.interface(&interface.name, &interface.description, snaplen)?;
-            numbers[interface.port as usize][interface.place as usize] = Some(number);
+            numbers[interface.port as usize][interface.hook as usize] = Some(number);
         }
         let inner = Inner {
             blocks,
@@ -129,7 +129,7 @@ impl<W: Write> Capture<W> {
     }
 
     fn inner(&self) -> MutexGuard<'_, Option<Inner<W>>> {
-        self.0.lock().expect("nobody panics while holding it")
+        self.0.lock().expect("no panic while it is locked")
     }
 }
 
@@ -140,12 +140,12 @@ impl<W> Clone for Capture<W> {
 }
 
 impl<W: Write + Send + std::fmt::Debug> Tap for Capture<W> {
-    fn wants(&self, port: PortIndex, place: Place) -> bool {
-        self.1.0[port as usize][place as usize].is_some()
+    fn wants(&self, port: PortIndex, hook: Hook) -> bool {
+        self.1.0[port as usize][hook as usize].is_some()
     }
 
     fn see(&mut self, sighting: &Sighting) {
-        let Some(interface) = self.1.0[sighting.port as usize][sighting.place as usize] else { return };
+        let Some(interface) = self.1.0[sighting.port as usize][sighting.hook as usize] else { return };
         let mut guard = self.inner();
         let Some(inner) = guard.as_mut().filter(|inner| inner.failed.is_none()) else { return };
         if let Err(error) = inner.write(interface, sighting) {
@@ -238,7 +238,7 @@ fn ephemeral(number: u64) -> u16 {
     EPHEMERAL.0 + (number % u64::from(EPHEMERAL.1)) as u16
 }
 
-/// What identifies a packet at all places where it is seen. (A discipline may split a packet; each part has its own.)
+/// What identifies a packet at every hook where it is seen. (A discipline may split a packet; each part has its own.)
 fn identification(contents: &Contents) -> u16 {
     let number = match contents {
         Contents::Segment { connection, segment, .. } => {

@@ -48,7 +48,7 @@ pub enum Transport {
         ports: [u16; 2],
         /// The segment.
         segment: Segment,
-        /// What each way of the connection begins with: first this segment's.
+        /// The initial values of each direction of the connection: first this segment's.
         begins: [Beginning; 2],
     },
     /// UDP.
@@ -71,7 +71,7 @@ pub enum Transport {
     },
 }
 
-/// What one way of a connection begins with.
+/// The initial values of one direction of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Beginning {
     /// The initial sequence number.

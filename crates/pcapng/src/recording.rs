@@ -6,7 +6,7 @@ use bufferscope_records::packets::{self, SeenPacket};
 
 use crate::blocks::Blocks;
 
-/// A file that is being written. Its interfaces are the places at which packets are seen.
+/// A file that is being written. It has one interface per vantage point.
 #[derive(Debug)]
 pub struct Recording<W> {
     blocks: Blocks<W>,
@@ -15,7 +15,7 @@ pub struct Recording<W> {
 }
 
 impl<W: Write> Recording<W> {
-    /// Begins a file with these interfaces, each with its name and what it shows in a sentence.
+    /// Begins a file with these interfaces, each with its name and a description.
     ///
     /// # Errors
     /// Those of `out`.
@@ -42,15 +42,15 @@ impl<W: Write> Recording<W> {
         self.blocks.packet(interface as u32, t_ns, data, length, None)
     }
 
-    /// Writes the packets of a [payload](packets), whose places are the numbers of the interfaces.
+    /// Writes the packets of a [payload](packets), which has the numbers of the interfaces.
     ///
     /// # Errors
     /// Those of `out`, and if the payload is malformed.
     pub fn payload(&mut self, payload: &[u8]) -> io::Result<()> {
         packets::read(payload).try_for_each(|packet| {
-            let SeenPacket { t_ns, place, length, data } =
+            let SeenPacket { t_ns, interface, length, data } =
                 packet.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-            self.packet(place as usize, t_ns, data, length)
+            self.packet(interface as usize, t_ns, data, length)
         })
     }
 
@@ -82,8 +82,8 @@ mod tests {
     #[test]
     fn a_payload_becomes_packets_of_its_places() {
         let mut payload = Vec::new();
-        for (place, t_ns) in [(1, 5), (0, 6), (1, 7)] {
-            packets::push(&mut payload, &SeenPacket { t_ns, place, length: 1514, data: &[0xab; 5] });
+        for (interface, t_ns) in [(1, 5), (0, 6), (1, 7)] {
+            packets::push(&mut payload, &SeenPacket { t_ns, interface, length: 1514, data: &[0xab; 5] });
         }
         let mut recording = recording();
         let start = recording.blocks.finish().unwrap().len();
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn malformed_payloads_are_refused() {
         let mut payload = Vec::new();
-        packets::push(&mut payload, &SeenPacket { t_ns: 0, place: 2, length: 60, data: &[] });
+        packets::push(&mut payload, &SeenPacket { t_ns: 0, interface: 2, length: 60, data: &[] });
         let error = recording().payload(&payload).unwrap_err();
         assert!(error.to_string().contains("interface 2"), "{error}");
         let error = recording().payload(&payload[..7]).unwrap_err();

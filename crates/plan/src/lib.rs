@@ -16,7 +16,8 @@
 //! - A port with a *ring* has neither a shaper nor a veth device: it sends through a virtual machine's network card,
 //!   see [`Cards`].
 //!
-//! Nothing is resolved at run time: neighbours are permanent and IPv6 is off, so the only packets are the traffic's.
+//! Nothing is resolved at run time: neighbours are permanent and IPv6 is off, so the only packets are those of the
+//! traffic.
 
 mod hosts;
 mod links;
@@ -44,7 +45,7 @@ pub use shaper::LEAF_HANDLE;
 pub use sysctl::{SYN_LINEAR_TIMEOUTS, is_optional};
 pub use traffic::check;
 
-/// What holds packets back while they are on the wire.
+/// What implements the propagation delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DelayBy {
     /// The kernel's `sch_netem`, on a bridge in the delay namespace.
@@ -149,7 +150,7 @@ pub struct Delay {
 pub struct Wire {
     /// The rate in bits per second with which the experiment begins; `None` for a wire on which sending takes no time.
     pub rate_bps: Option<u64>,
-    /// What the link layer makes of the length of an IP packet.
+    /// The overhead of the link layer.
     pub encapsulation: Encapsulation,
     /// The propagation delay.
     pub delay_ns: u64,
@@ -165,7 +166,7 @@ pub struct ShapedPort {
     /// The device in that node's namespace.
     pub device: String,
     /// Link and direction (0 forward, 1 reverse) in the scenario.
-    pub place: (usize, usize),
+    pub link_direction: (usize, usize),
     /// The rate in bits per second with which the experiment begins.
     pub rate_bps: u64,
     /// The disciplines inside its queueing discipline, each before those inside it in turn.
@@ -203,11 +204,11 @@ pub struct RateChange {
 pub enum PlanError {
     /// A value that Linux can't hold.
     #[error(
-        "{place}: {what} {value} is more than Linux' {holder} can hold ({most}); use a smaller one, or --engine sim"
+        "{location}: {what} {value} is more than Linux' {holder} can hold ({most}); use a smaller one, or --engine sim"
     )]
     TooLarge {
         /// Port or node.
-        place: String,
+        location: String,
         /// The quantity.
         what: &'static str,
         /// Its value.
@@ -219,12 +220,12 @@ pub enum PlanError {
     },
     /// A time with a finer resolution than the kernel's.
     #[error(
-        "{place}: {what} of {value_ns}ns is not a whole number of microseconds, as Linux' {holder} counts; \
+        "{location}: {what} of {value_ns}ns is not a whole number of microseconds, as Linux' {holder} counts; \
              use a multiple of 1us, or --engine sim"
     )]
     TooFine {
         /// The port.
-        place: String,
+        location: String,
         /// The quantity.
         what: &'static str,
         /// Its value.
@@ -235,7 +236,7 @@ pub enum PlanError {
     /// A congestion control that only the simulator has.
     #[error("traffic `{traffic}`: no released Linux kernel has the congestion control {congestion}; use --engine sim")]
     Congestion {
-        /// The traffic.
+        /// The entry of traffic.
         traffic: String,
         /// The control's name in experiment files.
         congestion: &'static str,
@@ -247,9 +248,9 @@ pub enum PlanError {
         port: String,
     },
     /// A kind of traffic that only the simulator's hosts have.
-    #[error("traffic `{traffic}`: the kernel engines' hosts have no {kind} test; use --engine sim")]
+    #[error("traffic `{traffic}`: the kernel engines do not implement {kind}; use --engine sim")]
     Traffic {
-        /// The traffic.
+        /// The entry of traffic.
         traffic: String,
         /// Its kind.
         kind: &'static str,
@@ -273,7 +274,7 @@ pub enum PlanError {
     },
     /// A radio channel, which no kernel has without radios.
     #[error(
-        "wifi `{name}`: Linux' virtual radios (mac80211_hwsim) take no time to send, so nothing waits for them; \
+        "wifi `{name}`: Linux' virtual radios (mac80211_hwsim) take no time to send, so packets never queue for them; \
              use --engine sim"
     )]
     Wifi {

@@ -46,7 +46,7 @@ pub(super) fn node_device(scenario: &Scenario, link: usize, side: usize) -> Devi
     Device {
         namespace: ends[side],
         name: towards(&scenario.nodes[ends[1 - side]].name, || format!("link{link}")),
-        mac: mac(link, Place::Node, side),
+        mac: mac(link, NamespaceKind::Node, side),
     }
 }
 
@@ -73,7 +73,7 @@ fn lay_link(plan: &mut Plan, names: &mut Names, index: usize, link: &Link, [a, b
     let facing = |side: usize, node: usize| Device {
         namespace,
         name: towards(&plan.namespaces[node].name, || format!("end{side}")),
-        mac: mac(index, Place::Delay, side),
+        mac: mac(index, NamespaceKind::Delay, side),
     };
     let [to_a, to_b] = [facing(0, a.namespace), facing(1, b.namespace)];
     let delay = Delay { link: index, namespace, devices: [to_a.name.clone(), to_b.name.clone()], wires };
@@ -104,8 +104,8 @@ fn delay_namespace(name: String, delay: &Delay, faults: &[Option<Netem>; 2], del
                 namespace.tc.push(format!("qdisc add dev {device} {}", wire::netem(wire)));
             }
             if let Some(faults) = faults {
-                let place = if wire::holds(wire) { "parent 1:1" } else { "root" };
-                namespace.tc.push(format!("qdisc add dev {device} {place} handle 2: netem {}", faults.arguments()));
+                let parent = if wire::holds(wire) { "parent 1:1" } else { "root" };
+                namespace.tc.push(format!("qdisc add dev {device} {parent} handle 2: netem {}", faults.arguments()));
             }
         }
     }
@@ -141,25 +141,25 @@ fn towards(node: &str, fallback: impl Fn() -> String) -> String {
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum NamespaceKind {
     Node = 0,
     Delay = 1,
 }
 
 /// A locally administered address that encodes where the device is: the link's number, then whether it is on a node or
 /// in a delay namespace, then the side.
-fn mac(link: usize, place: Place, side: usize) -> String {
-    mac_bytes(link, place, side).map(|byte| format!("{byte:02x}")).join(":")
+fn mac(link: usize, kind: NamespaceKind, side: usize) -> String {
+    mac_bytes(link, kind, side).map(|byte| format!("{byte:02x}")).join(":")
 }
 
-fn mac_bytes(link: usize, place: Place, side: usize) -> [u8; 6] {
+fn mac_bytes(link: usize, kind: NamespaceKind, side: usize) -> [u8; 6] {
     let [_, high, middle, low] = (link as u32).to_be_bytes();
-    [2, 0, high, middle, low, (place as u8) << 4 | side as u8]
+    [2, 0, high, middle, low, (kind as u8) << 4 | side as u8]
 }
 
 /// The hardware address of the device at one end of a link, 0 or 1.
 pub fn hardware_address(link: usize, side: usize) -> [u8; 6] {
-    mac_bytes(link, Place::Node, side)
+    mac_bytes(link, NamespaceKind::Node, side)
 }
 
 /// The address at which each node is reached: that of its end of its first link.

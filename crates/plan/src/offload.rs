@@ -5,7 +5,7 @@ use bufferscope_scenario::Scenario;
 
 use super::{DelayBy, PlanError};
 
-/// Does a host send packets of several segments?
+/// Whether a host sends packets of several segments.
 pub(super) fn is_wanted(scenario: &Scenario) -> bool {
     scenario.nodes.iter().any(|node| node.tcp.gso_max_segs > 1)
 }

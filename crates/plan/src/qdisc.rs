@@ -40,16 +40,16 @@ impl<'a> Attaching<'a> {
         Self { device, port, lines: Vec::new(), attached: Vec::new() }
     }
 
-    /// Attaches a discipline, and all that it holds, at a place such as `root` or `parent 1:1`, inside the discipline
+    /// Attaches a discipline, and all that it holds, at a parent such as `root` or `parent 1:1`, inside the discipline
     /// `holder`. `table` is what the size table adds to the command.
-    pub(super) fn attach(&mut self, qdisc: &Qdisc, holder: usize, place: &str, table: &str) -> Result<(), PlanError> {
+    pub(super) fn attach(&mut self, qdisc: &Qdisc, holder: usize, parent: &str, table: &str) -> Result<(), PlanError> {
         let Self { device, port, .. } = *self;
         let index = self.attached.len();
         let number = (LEAF_HANDLE >> 16) + index as u32;
         self.attached.push(InnerQdisc { handle: number << 16, holder });
         let kind = qdisc.kind();
         let settings = arguments(kind, qdisc.settings(), port)?;
-        self.lines.push(format!("qdisc add dev {device} {place} handle {number:x}:{table} {settings}"));
+        self.lines.push(format!("qdisc add dev {device} {parent} handle {number:x}:{table} {settings}"));
         let id = |class: u16| if class == 0 { format!("{number:x}:") } else { format!("{number:x}:{class:x}") };
         let mut filters = 0;
         for part in qdisc.parts() {
@@ -74,8 +74,8 @@ impl<'a> Attaching<'a> {
     }
 }
 
-/// What `u32` must match, in as many filters as it takes. The place of a port has another meaning in ICMP, so the protocol
-/// must match too.
+/// What `u32` must match, in as many filters as it takes. The bytes of the port have another meaning in ICMP, so the
+/// protocol must match too.
 fn matches(chosen: &Match) -> Vec<String> {
     const ICMP: u8 = 1;
     const TCP: u8 = 6;
@@ -123,7 +123,7 @@ fn arguments(kind: &Kind, settings: Vec<(&'static str, Setting)>, port: &str) ->
             Setting::ExactTime(ns) => format!(" {}", units::time(ns)),
             Setting::Time(ns) if ns % 1000 == 0 => format!(" {}", units::time(ns)),
             Setting::Time(value_ns) => {
-                return Err(PlanError::TooFine { place: port.to_owned(), what: name, value_ns, holder: kind.name });
+                return Err(PlanError::TooFine { location: port.to_owned(), what: name, value_ns, holder: kind.name });
             }
         };
     }
@@ -133,7 +133,7 @@ fn arguments(kind: &Kind, settings: Vec<(&'static str, Setting)>, port: &str) ->
 fn within_u32(value: u64, what: &'static str, holder: &'static str, port: &str) -> Result<u64, PlanError> {
     let most = u64::from(u32::MAX);
     if value > most {
-        return Err(PlanError::TooLarge { place: port.to_owned(), what, value, holder, most });
+        return Err(PlanError::TooLarge { location: port.to_owned(), what, value, holder, most });
     }
     Ok(value)
 }

@@ -66,7 +66,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), PlanError> {
     }
     let pairs = scenario.links.iter().map(|link| if delayed(link) { 2 } else { 1 } - idle_cables(link)).sum::<usize>();
     if let Some(port) = scenario.first_ring().filter(|_| pairs > MOST_PAIRS) {
-        let reason = format!("is one of more than the {MOST_PAIRS} that a virtual machine has room for");
+        let reason = format!("is one of more than {MOST_PAIRS}, the most that a virtual machine supports");
         return Err(PlanError::Ring { port, reason });
     }
     Ok(())

@@ -38,7 +38,7 @@ pub(super) fn add(scenario: &Scenario, plan: &mut Plan) -> Result<(), PlanError>
 
 /// The address at the other end of a port's link.
 fn far_address(exit: Exit) -> Ipv4Addr {
-    let (link, side) = exit.place();
+    let (link, side) = exit.link_end();
     end_address(link, 1 - side)
 }
 
@@ -50,7 +50,7 @@ fn window(scenario: &Scenario, node: usize) -> String {
 }
 
 fn via(scenario: &Scenario, plan: &Plan, exit: Exit, window: &str) -> String {
-    let (link, side) = exit.place();
+    let (link, side) = exit.link_end();
     let own = node_device(scenario, link, side);
     format!("via {} dev {} src {}{window}", far_address(exit), own.name, plan.addresses[own.namespace])
 }
@@ -58,7 +58,7 @@ fn via(scenario: &Scenario, plan: &Plan, exit: Exit, window: &str) -> String {
 /// The kernel itself creates the route to the other end of a link. A separate route is needed only for a special
 /// window.
 fn on_link(scenario: &Scenario, exit: Exit, window: &str) -> Option<String> {
-    let (link, side) = exit.place();
+    let (link, side) = exit.link_end();
     let device = node_device(scenario, link, side).name;
     let (own, other) = (end_address(link, side), far_address(exit));
     (!window.is_empty()).then(|| format!("route add {other}/32 dev {device} src {own}{window}"))

@@ -15,7 +15,7 @@ const NAMES: &str = "/var/run/netns";
 pub struct Script {
     about: Vec<String>,
     plan: Plan,
-    /// The two ends of the experiment's first traffic.
+    /// The two ends of the experiment's first entry of traffic.
     between: Option<[usize; 2]>,
     modules: Vec<String>,
 }

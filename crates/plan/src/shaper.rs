@@ -19,7 +19,7 @@ const LONGEST_REFILL_S: u64 = 60;
 /// the following ones.
 pub const LEAF_HANDLE: u32 = 0x10 << 16;
 
-/// What stands for a wire: it lets the next packet go when the last one's transmission is over.
+/// How a port's rate is enforced: the next packet leaves when the transmission of the last one is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shaper {
     /// A class with an upper limit (`sch_hfsc`). While packets wait, it keeps to the schedule that began with the first of
@@ -57,23 +57,23 @@ impl Shaper {
     /// The arguments of its only class.
     fn class(self, device: &str, step: &RateStep) -> String {
         let rate = units::rate(step.bits_per_second);
-        let place = format!("dev {device} parent 1: classid 1:1 {}", self.name());
+        let class = format!("dev {device} parent 1: classid 1:1 {}", self.name());
         match self {
-            Self::Hfsc => format!("{place} ls rate {rate} ul rate {rate}"),
+            Self::Hfsc => format!("{class} ls rate {rate} ul rate {rate}"),
             // `quantum` has no effect on a lone class; it is set because the kernel complains about its own default.
             Self::Htb { catch_up_ns } => {
                 let burst = burst_bytes(step.bits_per_second, catch_up_ns);
-                format!("{place} rate {rate} burst {burst}b cburst {burst}b quantum {FRAME_BYTES}")
+                format!("{class} rate {rate} burst {burst}b cburst {burst}b quantum {FRAME_BYTES}")
             }
             Self::BoostedHtb { catch_up_ns, boost: Boost { rate_bps, bytes } } => {
                 let (ceil, cburst) = (units::rate(rate_bps), burst_bytes(rate_bps, catch_up_ns));
-                format!("{place} rate {rate} burst {bytes}b ceil {ceil} cburst {cburst}b quantum {FRAME_BYTES}")
+                format!("{class} rate {rate} burst {bytes}b ceil {ceil} cburst {cburst}b quantum {FRAME_BYTES}")
             }
         }
     }
 }
 
-/// What passes in a time.
+/// The bytes sent in a time.
 fn burst_bytes(bits_per_second: u64, ns: u64) -> u128 {
     (u128::from(bits_per_second) * u128::from(ns)).div_ceil(8_000_000_000)
 }
@@ -83,8 +83,8 @@ fn check_boost(port: &Port, name: &str) -> Result<(), PlanError> {
     let (Some(boost), Some(rate)) = (port.boost, &port.rate) else { return Ok(()) };
     let most = LONGEST_REFILL_S * rate.at(0) / 8;
     if boost.bytes > most {
-        let (place, value) = (name.to_owned(), boost.bytes);
-        return Err(PlanError::TooLarge { place, what: "boost.bytes", value, holder: "sch_htb", most });
+        let (location, value) = (name.to_owned(), boost.bytes);
+        return Err(PlanError::TooLarge { location, what: "boost.bytes", value, holder: "sch_htb", most });
     }
     Ok(())
 }
@@ -105,21 +105,29 @@ fn add_port(
     scenario: &Scenario,
     plan: &mut Plan,
     port: &Port,
-    place: (usize, usize),
+    link_direction: (usize, usize),
     name: String,
     kernel: Kernel,
 ) -> Result<(), PlanError> {
     let Some(rate) = &port.rate else { return Ok(()) };
     let [first, later @ ..] = rate.steps() else { return Ok(()) };
     check_boost(port, &name)?;
-    let device = node_device(scenario, place.0, place.1);
+    let device = node_device(scenario, link_direction.0, link_direction.1);
     let rate_bps = port.boost.map_or(first.bits_per_second, |boost| boost.rate_bps);
     let (on, node) = (&device.name, device.namespace as u16);
     plan.namespaces[device.namespace].ip.extend(txqueuelen(port, on));
     let table = wire::size_table(port.encapsulation);
     if let Some(ring) = port_ring(plan, port, &device) {
         let inner = attach(plan, port, &device, (&name, "root", &table))?;
-        plan.ports.push(ShapedPort { name, node, device: device.name, place, rate_bps, inner, ring: Some(ring) });
+        plan.ports.push(ShapedPort {
+            name,
+            node,
+            device: device.name,
+            link_direction,
+            rate_bps,
+            inner,
+            ring: Some(ring),
+        });
         return Ok(());
     }
     let shaper = Shaper::new(rate, port.boost, kernel.clock);
@@ -128,8 +136,8 @@ fn add_port(
         format!("class add {}", shaper.class(on, first)),
     ]);
     let inner = attach(plan, port, &device, (&name, "parent 1:1", ""))?;
-    plan.rate_changes.extend(rate_changes(plan, place, &device, kernel.delay_by, shaper, later));
-    plan.ports.push(ShapedPort { name, node, device: device.name, place, rate_bps, inner, ring: None });
+    plan.rate_changes.extend(rate_changes(plan, link_direction, &device, kernel.delay_by, shaper, later));
+    plan.ports.push(ShapedPort { name, node, device: device.name, link_direction, rate_bps, inner, ring: None });
     Ok(())
 }
 
@@ -143,15 +151,15 @@ fn txqueuelen(port: &Port, device: &str) -> Option<String> {
     Some(format!("link set dev {device} txqueuelen {unusual}"))
 }
 
-/// Attaches a port's discipline at a place. Returns the disciplines inside it.
+/// Attaches a port's discipline at a parent. Returns the disciplines inside it.
 fn attach(
     plan: &mut Plan,
     port: &Port,
     device: &Device,
-    (name, place, table): (&str, &str, &str),
+    (name, parent, table): (&str, &str, &str),
 ) -> Result<Vec<InnerQdisc>, PlanError> {
     let mut attaching = qdisc::Attaching::new(&device.name, name);
-    attaching.attach(&port.queue, 0, place, table)?;
+    attaching.attach(&port.queue, 0, parent, table)?;
     plan.namespaces[device.namespace].tc.extend(attaching.lines);
     Ok(attaching.attached.split_off(1))
 }
@@ -160,14 +168,14 @@ fn attach(
 /// when a packet leaves the queue at the new rate.
 fn rate_changes(
     plan: &Plan,
-    place: (usize, usize),
+    link_direction: (usize, usize),
     device: &Device,
     delay_by: DelayBy,
     shaper: Shaper,
     later: &[RateStep],
 ) -> Vec<RateChange> {
-    let Some(index) = plan.delays.iter().position(|delay| delay.link == place.0) else { return Vec::new() };
-    let (delay, side) = (&plan.delays[index], 1 - place.1);
+    let Some(index) = plan.delays.iter().position(|delay| delay.link == link_direction.0) else { return Vec::new() };
+    let (delay, side) = (&plan.delays[index], 1 - link_direction.1);
     let netem = |step: &RateStep| {
         let wire = wire::netem(Wire { rate_bps: Some(step.bits_per_second), ..delay.wires[side] });
         (delay.namespace, format!("qdisc change dev {} {wire}", delay.devices[side]))

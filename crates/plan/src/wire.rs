@@ -24,7 +24,7 @@ pub(super) fn of_link(link: &Link) -> [Wire; 2] {
     [of(&link.reverse), of(&link.forward)]
 }
 
-/// The wires of a link on which more happens to packets than that they are sent and delayed, in the same order.
+/// The wires of a link with impairments, in the same order.
 pub(super) fn faults(link: &Link) -> [Option<Netem>; 2] {
     [&link.reverse, &link.forward].map(|port| port.faults.map(|faults| faults.netem(port.delay_ns)))
 }

@@ -153,7 +153,7 @@ fn cells_and_the_shortest_packet_become_a_size_table() {
     }
 }
 
-/// `tc` cannot say how long the bands of pfifo_fast are, and a pfifo is told by its limit.
+/// `tc` cannot say how long the bands of pfifo_fast are, and a pfifo is identified by its limit.
 #[test]
 fn only_the_bands_of_pfifo_fast_need_the_devices_own_length() {
     let lines = |queue: &str| {

@@ -6,11 +6,11 @@ use bufferscope_scenario::TcpTraffic;
 
 use crate::agenda::{Agenda, Task};
 use crate::random::{Random, Uniform};
-use crate::sockets::{Opening, Side, Sockets, Transfer};
+use crate::sockets::{Opening, Role, Sockets, Transfer};
 use crate::starts::Starts;
 use crate::writer::Writer;
 
-/// The senders of a traffic.
+/// The senders of an entry of traffic.
 #[derive(Debug)]
 pub(crate) struct Bulk {
     parameters: TcpTraffic,
@@ -86,7 +86,7 @@ impl Bulk {
     }
 
     /// The receiver has closed, too. If any transfers are left, the flow continues over another connection.
-    pub(crate) fn on_over<S: Sockets>(
+    pub(crate) fn on_closed<S: Sockets>(
         &mut self,
         now_ns: u64,
         number: u32,
@@ -160,7 +160,7 @@ impl Bulk {
     ) -> Result<(), S::Error> {
         self.opened += 1;
         let (number, bytes) = (self.opened, self.parameters.bytes);
-        sockets.open(&Opening { number, data_from: Side::Client, expects: bytes })?;
+        sockets.open(&Opening { number, data_from: Role::Client, expects: bytes })?;
         let writer = Writer::new(&self.parameters, now_ns, self.random.split(number));
         let writes_at_once = writer.is_none();
         self.flows.insert(number, Flow { started_ns: now_ns, arrived: false, more, writer });

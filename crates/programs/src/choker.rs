@@ -1,10 +1,10 @@
 //! Decides which peers may receive from a BitTorrent peer that has the whole torrent. This is the choking of BEP 3, as
 //! implemented in the original client (version 3.4).
 //!
-//! Every ten seconds, the peers that received most are unchoked. They fill all places but one. The peers have an order,
-//! and the first of the others in that order gets the remaining place. Every thirty seconds the order is rotated to
-//! bring a choked peer to the front: the optimistic unchoke. A new peer is three times as likely to enter at the front
-//! as at any other place.
+//! Every ten seconds, the peers that received most are unchoked. They fill all upload slots but one. The peers have an
+//! order, and the first of the others in that order gets the remaining slot. Every thirty seconds the order is rotated
+//! to bring a choked peer to the front: the optimistic unchoke. A new peer is three times as likely to enter at the
+//! front as at any other position.
 //!
 //! Departures from the original: all peers are always interested, and none is snubbed. The rate is that of the last
 //! round instead of a rolling average over about twenty seconds.

@@ -121,7 +121,7 @@ impl Resolver {
 }
 
 impl NameServer {
-    /// The server of a traffic.
+    /// The server of an entry of traffic.
     pub fn new(parameters: &DnsTraffic) -> Self {
         Self { response_bytes: parameters.response_bytes }
     }

@@ -7,9 +7,9 @@ use crate::sockets::Ask;
 /// The half of the end that receives the connection's data: what it waits for.
 #[derive(Debug)]
 pub struct Awaited {
-    /// The programs are told when this much payload has arrived; `u64::MAX`: never.
+    /// The programs are notified when this much payload has arrived; `u64::MAX`: never.
     expects: u64,
-    /// Payload that had arrived when they were last told.
+    /// Payload that had arrived at the last notification.
     arrived: u64,
 }
 

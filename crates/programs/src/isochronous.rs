@@ -1,5 +1,5 @@
-//! A sender of datagrams at a fixed interval, whatever becomes of them: one side of a call with G.711 over RTP, which
-//! sends without silence suppression, or `irtt`, which measures round trips.
+//! A sender of datagrams at a fixed interval, whether or not they arrive: one direction of a call with G.711 over RTP,
+//! which sends without silence suppression, or `irtt`, which measures round trips.
 //!
 //! [`Probes`](crate::Probes) keep track of the packets.
 
@@ -19,7 +19,7 @@ pub struct Isochronous {
 }
 
 impl Isochronous {
-    /// One side of a call, which speaks from `start_ns` to `stop_ns`.
+    /// One direction of a call, which sends from `start_ns` to `stop_ns`.
     pub fn speaker(start_ns: u64, stop_ns: u64, random: &mut impl Uniform) -> Self {
         Self::new(VoipTraffic::INTERVAL_NS, VoipTraffic::PAYLOAD_BYTES, [start_ns, stop_ns], random)
     }

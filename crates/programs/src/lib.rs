@@ -2,11 +2,12 @@
 //! they write and when, what they request next, and when they close; when a datagram leaves, and what its loss means.
 //! All engines share this code, so that a file, a page, a swarm or a call is the same on each of them.
 //!
-//! No program performs I/O or reads a clock. An engine tells it the time and what happened, and does what it says.
+//! No program performs I/O or reads a clock. An engine passes it the time and the events, and carries out its
+//! decisions.
 //!
-//! - Over TCP, a [`Program`] decides for the clients of one traffic. The engine carries out its actions through
-//!   [`Sockets`]. A server only answers: it has the [`Requests`] of a connection, and the end that receives its data
-//!   knows what is still [`Awaited`].
+//! - Over TCP, a [`Program`] decides for the clients of one entry of traffic. The engine carries out its actions
+//!   through [`Sockets`]. A server only answers: it has the [`Requests`] of a connection, and the end that receives its
+//!   data knows what is still [`Awaited`].
 //! - Over UDP, each end of a flow is a type of its own: [`UdpSender`] and [`UdpReceiver`], [`Resolver`] and
 //!   [`NameServer`], and [`Isochronous`], the sender of a call or of round trips to measure, whose packets are
 //!   [`Probes`] like those of a ping.
@@ -39,8 +40,8 @@ pub use iputils::{IputilsPing, TIMER_SLACK_NS};
 pub use isochronous::Isochronous;
 pub use netalyzr::{NetalyzrClient, NetalyzrEstimate, NetalyzrStage, NetalyzrStep};
 pub use probes::{Outcome, Probes, Stage};
-pub use program::{News, Program};
+pub use program::{ConnectionEvents, Program};
 pub use random::{Random, Uniform, scramble};
-pub use sockets::{Ask, Opening, Side, Sockets, Transfer};
+pub use sockets::{Ask, Opening, Role, Sockets, Transfer};
 pub use starts::{START_JITTER_NS, late_ns};
 pub use udp::{UdpReceiver, UdpSender};

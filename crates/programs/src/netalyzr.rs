@@ -7,7 +7,7 @@
 //! a load is measured: the rate at which answers arrive, and their mean round-trip time.
 //!
 //! Two details are not published. The rate of large packets, which Java limited to 20 Mbit/s in most implementations, is
-//! limited here on average over 10 ms. A client that has heard nothing for a second sends one more packet;
+//! limited here on average over 10 ms. A client that has received nothing for a second sends one more packet;
 //! otherwise the loss of a few packets could end a load that has just begun.
 
 use bufferscope_scenario::NetalyzrTraffic;
@@ -19,15 +19,15 @@ const BURST_NS: u64 = 10_000_000;
 /// A load goes on with another packet after this time without an answer.
 const SILENCE_NS: u64 = 1_000_000_000;
 
-/// What a packet is for. The client's packets say so, so that the server knows the size of the answer.
+/// The stage that a packet belongs to. The client's packets carry it, so that the server knows the size of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum NetalyzrStage {
     /// Measure the round-trip time without load.
     Idle = 0,
-    /// Fill the queues on the way from the server.
+    /// Fill the queues on the path from the server.
     Down = 1,
-    /// Fill the queues on the way to the server.
+    /// Fill the queues on the path to the server.
     Up = 2,
 }
 
@@ -56,7 +56,7 @@ pub enum NetalyzrStep {
     /// Send this packet, which is for this stage, and ask again.
     Send(NetalyzrStage, Datagram),
     /// A load is over. Ask again.
-    Told(NetalyzrEstimate),
+    Estimated(NetalyzrEstimate),
     /// Nothing before this time, unless an answer arrives.
     Wait(u64),
     /// The test is over.
@@ -100,7 +100,7 @@ struct Load {
     owed: u64,
     /// When the rate limit would let the next packet leave if packets left at equal intervals.
     due_ns: u64,
-    /// When something was last sent or heard.
+    /// When a packet was last sent or received.
     active_ns: u64,
     measured: RoundTrips,
 }
@@ -177,7 +177,7 @@ impl NetalyzrClient {
         let until_ns = self.load.from_ns + self.test.load_ns;
         if now_ns >= until_ns {
             self.phase = if stage == NetalyzrStage::Down { Phase::Before(NetalyzrStage::Up) } else { Phase::Over };
-            return Some(NetalyzrStep::Told(self.estimate(stage)));
+            return Some(NetalyzrStep::Estimated(self.estimate(stage)));
         }
         if now_ns >= self.stop_ns {
             self.phase = Phase::Over;
@@ -333,7 +333,7 @@ mod tests {
             sent: 1,
             received: 3,
         };
-        assert_eq!(step, NetalyzrStep::Told(expected));
+        assert_eq!(step, NetalyzrStep::Estimated(expected));
         assert_eq!(client.next(2520 * MS), NetalyzrStep::Finished);
     }
 
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_that_is_stopped_tells_nothing_of_the_load_that_it_cuts_short() {
+    fn a_test_that_is_stopped_gives_no_estimate_of_the_load_that_it_cuts_short() {
         let mut client = client();
         client.phase = Phase::Before(NetalyzrStage::Down);
         steps(&mut client, 20 * MS);
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_lasts_to_the_end_is_told_when_the_run_is_over() {
+    fn a_load_that_lasts_to_the_end_is_reported_when_the_run_is_over() {
         for (stop_ms, is_told) in [(1020, true), (1019, false)] {
             let mut client = client();
             client.phase = Phase::Before(NetalyzrStage::Down);

@@ -6,16 +6,16 @@
 
 use std::collections::VecDeque;
 
-/// The place on its path where a probe was seen.
+/// The point on its path where a probe was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// At the far host.
+    /// At the remote host.
     Far,
     /// Back at its sender, after it was answered.
     Back,
 }
 
-/// What became of a probe. Times are `None` for stages that it has not reached in time.
+/// The outcome of a probe. Times are `None` for stages that it has not reached in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Its number, counted from 0.
@@ -24,7 +24,7 @@ pub struct Outcome {
     pub sent_ns: u64,
     /// Round-trip time.
     pub rtt_ns: Option<u64>,
-    /// One-way delay to the far host.
+    /// One-way delay to the remote host.
     pub owd_up_ns: Option<u64>,
     /// One-way delay of its answer.
     pub owd_down_ns: Option<u64>,

@@ -1,4 +1,4 @@
-//! Everything that one traffic does.
+//! The programs of one entry of traffic.
 
 use bufferscope_scenario::{NodeIndex, Traffic, TrafficKind};
 
@@ -10,7 +10,7 @@ use crate::starts::Starts;
 use crate::swarm::Swarm;
 use crate::web::Web;
 
-/// The programs of one traffic, at both ends.
+/// The programs of one entry of traffic, at both ends.
 ///
 /// `U` draws the random delays with which flows and pages begin.
 #[derive(Debug)]
@@ -21,15 +21,15 @@ pub struct Program<U> {
     agenda: Agenda,
 }
 
-/// What happened to a connection.
+/// The events of a connection since the last notification.
 #[derive(Clone, Copy, Debug)]
-pub struct News {
-    /// The client's handshake is done.
-    pub stands: bool,
-    /// Everything that was expected has arrived.
+pub struct ConnectionEvents {
+    /// The client's handshake has completed.
+    pub established: bool,
+    /// All expected payload has arrived.
     pub arrived: bool,
     /// The server has closed its side, as the client sees it.
-    pub over: bool,
+    pub closed: bool,
 }
 
 #[derive(Debug)]
@@ -39,16 +39,16 @@ enum Kind {
     Swarm(Swarm),
 }
 
-impl News {
-    /// Has anything happened?
+impl ConnectionEvents {
+    /// Whether there is any event.
     #[inline]
     pub fn is_any(self) -> bool {
-        self.stands || self.arrived || self.over
+        self.established || self.arrived || self.closed
     }
 }
 
 impl<U: Uniform> Program<U> {
-    /// The programs of the scenario's traffic with this index; `None` for traffic that opens no TCP connections.
+    /// The programs of the scenario's entry of traffic with this index; `None` if it opens no TCP connections.
     pub fn new(traffic: &Traffic, index: usize, seed: u64, jitter: U) -> Option<Self> {
         let mut starts = Starts::new(traffic, jitter);
         let mut agenda = Agenda::default();
@@ -79,7 +79,7 @@ impl<U: Uniform> Program<U> {
         self.agenda.next_ns()
     }
 
-    /// Whether this is traffic that [`on_stop`](Self::on_stop) has to end.
+    /// Whether [`on_stop`](Self::on_stop) must be called at its stop.
     pub fn has_to_be_stopped(&self) -> bool {
         !matches!(self.kind, Kind::Web(_))
     }
@@ -97,25 +97,31 @@ impl<U: Uniform> Program<U> {
         }
     }
 
-    /// Something happened to a connection.
-    pub fn hear<S: Sockets>(&mut self, now_ns: u64, number: u32, news: News, sockets: &mut S) -> Result<(), S::Error> {
-        if news.stands {
-            self.on_stands(number, sockets)?;
+    /// Handles the events of a connection.
+    pub fn on_events<S: Sockets>(
+        &mut self,
+        now_ns: u64,
+        number: u32,
+        events: ConnectionEvents,
+        sockets: &mut S,
+    ) -> Result<(), S::Error> {
+        if events.established {
+            self.on_established(number, sockets)?;
         }
-        if news.arrived {
+        if events.arrived {
             self.on_arrived(now_ns, number, sockets)?;
         }
-        if news.over {
-            self.on_over(now_ns, number, sockets)?;
+        if events.closed {
+            self.on_closed(now_ns, number, sockets)?;
         }
         Ok(())
     }
 
-    fn on_stands<S: Sockets>(&mut self, number: u32, sockets: &mut S) -> Result<(), S::Error> {
+    fn on_established<S: Sockets>(&mut self, number: u32, sockets: &mut S) -> Result<(), S::Error> {
         match &mut self.kind {
             Kind::Bulk(_) => Ok(()),
-            Kind::Web(web) => web.on_stands(number, sockets),
-            Kind::Swarm(swarm) => swarm.on_stands(number, sockets),
+            Kind::Web(web) => web.on_established(number, sockets),
+            Kind::Swarm(swarm) => swarm.on_established(number, sockets),
         }
     }
 
@@ -127,14 +133,14 @@ impl<U: Uniform> Program<U> {
         }
     }
 
-    fn on_over<S: Sockets>(&mut self, now_ns: u64, number: u32, sockets: &mut S) -> Result<(), S::Error> {
+    fn on_closed<S: Sockets>(&mut self, now_ns: u64, number: u32, sockets: &mut S) -> Result<(), S::Error> {
         match &mut self.kind {
-            Kind::Bulk(bulk) => bulk.on_over(now_ns, number, &mut self.agenda, sockets),
+            Kind::Bulk(bulk) => bulk.on_closed(now_ns, number, &mut self.agenda, sockets),
             Kind::Web(_) | Kind::Swarm(_) => Ok(()),
         }
     }
 
-    /// The traffic stops.
+    /// The entry's stop: unbounded flows are closed.
     pub fn on_stop<S: Sockets>(&mut self, sockets: &mut S) -> Result<(), S::Error> {
         match &mut self.kind {
             Kind::Bulk(bulk) => bulk.on_stop(sockets),
@@ -146,7 +152,7 @@ impl<U: Uniform> Program<U> {
         }
     }
 
-    /// The traffic stops earlier than planned: nothing new begins at `stop_ns` or later. If the traffic [has to be
+    /// The stop is brought forward: nothing new begins at `stop_ns` or later. If the programs [have to be
     /// stopped](Self::has_to_be_stopped), [`on_stop`](Self::on_stop) has to be called then.
     pub fn bring_stop_forward(&mut self, stop_ns: u64) {
         self.starts.stop_ns = stop_ns;

@@ -25,7 +25,7 @@ impl Random {
 
     /// A separate stream for each user, which is also separate from this stream.
     pub(crate) fn split(&self, user: u32) -> Self {
-        // Of the numbers that a stream begins with, those far down are not drawn by anybody else.
+        // Of the numbers that a stream begins with, those far down are used by no other stream.
         let mut user = Self(self.0.rotate_left(32) ^ u64::from(user));
         Self(user.bits())
     }

@@ -2,7 +2,7 @@
 
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum Role {
     /// Connects.
     Client,
     /// Is connected to.
@@ -12,10 +12,10 @@ pub enum Side {
 /// A connection to be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// Its number among the traffic's, counted from 1 without a gap.
+    /// Its number within the entry of traffic, counted from 1 without a gap.
     pub number: u32,
     /// The end that sends the data under test.
-    pub data_from: Side,
+    pub data_from: Role,
     /// Payload that the other end waits for, in addition to what is [requested](Ask).
     pub expects: Option<u64>,
 }
@@ -44,7 +44,7 @@ pub struct Transfer {
     pub bytes: u64,
 }
 
-/// The connections of one traffic, by number. Actions on connections that are over are silently ignored.
+/// The connections of one entry of traffic, by number. Actions on closed connections are silently ignored.
 pub trait Sockets {
     /// Why something could not be done.
     type Error;

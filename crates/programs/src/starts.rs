@@ -11,7 +11,7 @@ use crate::random::Uniform;
 /// the same nanosecond.
 pub const START_JITTER_NS: u64 = 1_000_000;
 
-/// The times at which a traffic begins something.
+/// The times at which an entry of traffic starts flows, pages or probes.
 #[derive(Debug)]
 pub(crate) struct Starts<U> {
     start_ns: u64,
@@ -24,8 +24,8 @@ impl<U: Uniform> Starts<U> {
         Self { start_ns: traffic.start_ns, stop_ns: traffic.stop_ns, jitter }
     }
 
-    /// When to begin something that is planned for this time after the traffic's start; `None` if that is too late. The
-    /// result is always before the traffic stops.
+    /// When to begin something that is planned for this time after the entry's start; `None` if that is too late. The
+    /// result is always before the entry's stop.
     pub(crate) fn after(&mut self, after_ns: u64) -> Option<u64> {
         let nominal_ns = self.start_ns.saturating_add(after_ns);
         let is_early = nominal_ns < self.stop_ns;

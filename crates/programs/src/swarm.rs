@@ -8,7 +8,7 @@ use bufferscope_scenario::BittorrentTraffic;
 use crate::agenda::{Agenda, Task};
 use crate::choker::{Change, Choker};
 use crate::random::{Random, Uniform};
-use crate::sockets::{Opening, Side, Sockets};
+use crate::sockets::{Opening, Role, Sockets};
 use crate::starts::Starts;
 
 /// Time between two choking decisions (BEP 3).
@@ -42,10 +42,10 @@ impl Swarm {
 
     pub(crate) fn begin<S: Sockets>(&mut self, sockets: &mut S) -> Result<(), S::Error> {
         self.opened += 1;
-        sockets.open(&Opening { number: self.opened, data_from: Side::Client, expects: None })
+        sockets.open(&Opening { number: self.opened, data_from: Role::Client, expects: None })
     }
 
-    pub(crate) fn on_stands<S: Sockets>(&mut self, number: u32, sockets: &mut S) -> Result<(), S::Error> {
+    pub(crate) fn on_established<S: Sockets>(&mut self, number: u32, sockets: &mut S) -> Result<(), S::Error> {
         if self.stopped {
             return Ok(());
         }

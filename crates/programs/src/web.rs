@@ -14,10 +14,10 @@ use bufferscope_scenario::{PageObjects, WebTraffic};
 
 use crate::agenda::{Agenda, Task};
 use crate::random::Uniform;
-use crate::sockets::{Ask, Opening, Side, Sockets, Transfer};
+use crate::sockets::{Ask, Opening, Role, Sockets, Transfer};
 use crate::starts::Starts;
 
-/// The browsers of a traffic, and its server.
+/// The browsers of an entry of traffic, and its server.
 #[derive(Debug)]
 pub(crate) struct Web {
     parameters: WebTraffic,
@@ -72,7 +72,7 @@ impl Web {
     }
 
     /// A connection's handshake is done.
-    pub(crate) fn on_stands<S: Sockets>(&mut self, number: u32, sockets: &mut S) -> Result<(), S::Error> {
+    pub(crate) fn on_established<S: Sockets>(&mut self, number: u32, sockets: &mut S) -> Result<(), S::Error> {
         if self.parameters.objects.is_some() { self.ask_for_more(number, sockets) } else { Ok(()) }
     }
 
@@ -129,7 +129,7 @@ impl Web {
         let number = self.opened;
         self.owners.insert(number, first);
         self.pages.entry(first).and_modify(|page| page.connections.push(number));
-        sockets.open(&Opening { number, data_from: Side::Server, expects: None })
+        sockets.open(&Opening { number, data_from: Role::Server, expects: None })
     }
 
     /// Gives a free connection something to fetch, if anything is left.

@@ -30,11 +30,12 @@ pub(crate) fn read_captures(
     let sources = files.iter().map(|file| source(file, &raised)).collect::<PyResult<Vec<_>>>()?;
     let recorder = Recorder::new(ParquetSink::create(&directory).map_err(tables::failed)?);
     let choice = Choice { hosts, ports };
-    let outcome = py.detach(|| inspect(sources, &choice, recorder, &mut |bytes| raised.tell(progress.as_ref(), bytes)));
+    let outcome =
+        py.detach(|| inspect(sources, &choice, recorder, &mut |bytes| raised.on_progress(progress.as_ref(), bytes)));
     if let Some(raised) = raised.take() {
         return Err(raised);
     }
-    outcome.map(|inspected| told(&inspected)).map_err(failed)
+    outcome.map(|inspected| to_json(&inspected)).map_err(failed)
 }
 
 /// An exception that Python code raised while packets were read.
@@ -43,15 +44,15 @@ struct Raised(Arc<Mutex<Option<PyErr>>>);
 
 impl Raised {
     fn keep(&self, error: PyErr) {
-        *self.0.lock().expect("nobody panics while holding it") = Some(error);
+        *self.0.lock().expect("no panic while it is locked") = Some(error);
     }
 
     fn take(&self) -> Option<PyErr> {
-        self.0.lock().expect("nobody panics while holding it").take()
+        self.0.lock().expect("no panic while it is locked").take()
     }
 
     /// Calls the callback. Reading continues as long as this returns a true value.
-    fn tell(&self, callback: Option<&Py<PyAny>>, bytes: u64) -> ControlFlow<()> {
+    fn on_progress(&self, callback: Option<&Py<PyAny>>, bytes: u64) -> ControlFlow<()> {
         let Some(callback) = callback else { return ControlFlow::Continue(()) };
         match Python::attach(|py| callback.bind(py).call1((bytes,))?.is_truthy()) {
             Ok(true) => ControlFlow::Continue(()),
@@ -98,7 +99,7 @@ impl<R: Read> Read for Interruptible<R> {
 }
 
 /// The summary as JSON, with the number of rows of each table.
-fn told(inspected: &Inspected<RowCounts>) -> String {
+fn to_json(inspected: &Inspected<RowCounts>) -> String {
     let mut value = serde_json::to_value(inspected).expect("plain data is written as JSON");
     value["tables"] = serde_json::to_value(inspected.output).expect("plain data is written as JSON");
     value.to_string()

@@ -20,16 +20,16 @@ impl FrameReader {
     }
 
     fn feed(&self, piece: &[u8]) {
-        self.0.lock().expect("nobody panics while reading").feed(piece);
+        self.0.lock().expect("no panic while it is locked").feed(piece);
     }
 
     fn next_frame<'py>(&self, py: Python<'py>) -> PyResult<Option<(&'static str, Bound<'py, PyBytes>)>> {
-        let frame = self.0.lock().expect("nobody panics while reading").next_frame().map_err(failed)?;
+        let frame = self.0.lock().expect("no panic while it is locked").next_frame().map_err(failed)?;
         Ok(frame.map(|(kind, payload)| (kind.name(), PyBytes::new(py, &payload))))
     }
 
     fn is_between_frames(&self) -> bool {
-        self.0.lock().expect("nobody panics while reading").is_between_frames()
+        self.0.lock().expect("no panic while it is locked").is_between_frames()
     }
 }
 

@@ -41,7 +41,7 @@ impl PacketWriter {
 
 impl PacketWriter {
     fn recording(&self) -> MutexGuard<'_, Option<Recording<BufWriter<File>>>> {
-        self.0.lock().expect("nobody panics while writing")
+        self.0.lock().expect("no panic while it is locked")
     }
 }
 

@@ -23,7 +23,12 @@ use pyo3::prelude::*;
 create_exception!(_core, ExperimentError, PyValueError, "An experiment file or an override is impossible.");
 create_exception!(_core, PlanError, PyValueError, "Linux can't be set to what the scenario asks for.");
 create_exception!(_core, SimulationError, PyRuntimeError, "The simulator could not complete a run.");
-create_exception!(_core, TablesError, PyRuntimeError, "Tables could not be written, or what came for them is none.");
+create_exception!(
+    _core,
+    TablesError,
+    PyRuntimeError,
+    "Tables could not be written, or the received data is not a table."
+);
 create_exception!(_core, OtherBuildError, TablesError, "What came for a table is of another build of bufferscope.");
 create_exception!(_core, CaptureError, PyValueError, "A file is no capture of packets.");
 create_exception!(_core, Interrupted, PyException, "The progress callback asked to stop.");

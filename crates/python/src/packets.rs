@@ -7,17 +7,17 @@ use std::path::PathBuf;
 
 use bufferscope_pcapng::{Capture, Interface};
 use bufferscope_scenario::{PortIndex, Scenario};
-use bufferscope_sim::{Place, SimError, Simulation, Summary};
+use bufferscope_sim::{Hook, SimError, Simulation, Summary};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::records::{Recorded, Records};
-use crate::simulate::{Watch, told};
+use crate::simulate::{Watch, to_json};
 
 /// The program that writes the files, as they name it.
 pub(crate) const APPLICATION: &str = concat!("bufferscope ", env!("CARGO_PKG_VERSION"));
 
-/// An interface as Python describes it: port, place, name, description.
+/// An interface as Python describes it: port, hook, name, description.
 type Described = (PortIndex, String, String, String);
 
 /// Simulates a scenario again, and writes its packets into `file`. Other Python threads continue to run meanwhile.
@@ -44,7 +44,7 @@ pub(crate) fn capture(
         write(scenario, seed, capture, &mut watch)
     });
     let (summary, packets) = outcome.map_err(|error| PyOSError::new_err((error.raw_os_error(), error.to_string())))?;
-    Ok((told(&watch.outcome(summary)?), packets))
+    Ok((to_json(&watch.outcome(summary)?), packets))
 }
 
 type Run = Result<Summary<Recorded>, SimError>;
@@ -61,21 +61,21 @@ fn write(
     };
     let summary = simulation.finish(&mut |progress| match capture.has_failed() {
         true => ControlFlow::Break(()),
-        false => watch.tell(progress),
+        false => watch.on_progress(progress),
     });
     let end_ns = summary.as_ref().map_or(0, |summary| summary.ended_ns);
     let outcome = capture.finish(end_ns)?;
     Ok((summary, outcome.packets))
 }
 
-fn interface((port, place, name, description): Described) -> PyResult<Interface> {
-    let place = match place.as_str() {
-        "qdisc" => Place::Qdisc,
-        "ring" => Place::Ring,
-        "wire" => Place::Wire,
-        "arrived" => Place::Arrived,
-        "dropped" => Place::Dropped,
-        _ => return Err(PyValueError::new_err(format!("no place of a port is called {place:?}"))),
+fn interface((port, hook, name, description): Described) -> PyResult<Interface> {
+    let hook = match hook.as_str() {
+        "qdisc" => Hook::Qdisc,
+        "ring" => Hook::Ring,
+        "wire" => Hook::Wire,
+        "arrived" => Hook::Arrived,
+        "dropped" => Hook::Dropped,
+        _ => return Err(PyValueError::new_err(format!("no hook of a port is called {hook:?}"))),
     };
-    Ok(Interface { port, place, name, description })
+    Ok(Interface { port, hook, name, description })
 }

@@ -64,7 +64,7 @@ impl PartitionWriter {
 
 impl PartitionWriter {
     fn partition(&self) -> MutexGuard<'_, Option<Partition>> {
-        self.0.lock().expect("nobody panics while holding it")
+        self.0.lock().expect("no panic while it is locked")
     }
 
     /// Takes the partition out. It is put back only after a success: a run that fails leaves rows of no complete run.
@@ -84,7 +84,7 @@ fn watched(
     let mut watch = Watch::new(progress);
     let outcome = py.detach(|| simulate(scenario, &mut watch));
     let summary = watch.outcome(outcome)?;
-    Ok(told(&summary))
+    Ok(to_json(&summary))
 }
 
 fn run(
@@ -93,7 +93,7 @@ fn run(
     recorder: Recorder<Records<'_>>,
     watch: &mut Watch,
 ) -> Result<Summary<Recorded>, SimError> {
-    bufferscope_sim::run(scenario, seed, recorder, &mut |progress| watch.tell(progress))
+    bufferscope_sim::run(scenario, seed, recorder, &mut |progress| watch.on_progress(progress))
 }
 
 /// The resources that a simulation of a point will take, as JSON.
@@ -122,7 +122,7 @@ impl Watch {
     }
 
     /// Calls the callback. The simulation continues as long as this returns a true value.
-    pub(crate) fn tell(&mut self, progress: Progress) -> ControlFlow<()> {
+    pub(crate) fn on_progress(&mut self, progress: Progress) -> ControlFlow<()> {
         let Some(callback) = &self.callback else { return ControlFlow::Continue(()) };
         let answer = Python::attach(|py| callback.bind(py).call1((progress.now_ns, progress.duration_ns))?.is_truthy());
         match answer {
@@ -137,7 +137,7 @@ impl Watch {
 }
 
 /// The summary as JSON, with the number of rows of each table.
-pub(crate) fn told(summary: &Summary<Recorded>) -> String {
+pub(crate) fn to_json(summary: &Summary<Recorded>) -> String {
     let mut value = serde_json::to_value(summary).expect("plain data is written as JSON");
     let counts = Table::ALL.iter().map(|&table| (table.name().to_owned(), summary.output.rows(table).into()));
     value["tables"] = Value::Object(counts.collect());

@@ -12,7 +12,7 @@ use pyo3::types::PyBytes;
 
 use crate::experiment::{Point, json};
 use crate::records::{Recorded, Records};
-use crate::simulate::{Watch, failed, told};
+use crate::simulate::{Watch, failed, to_json};
 use crate::tables::{at, failed as unwritable};
 use crate::{ExperimentError, SimulationError};
 
@@ -56,7 +56,7 @@ impl Simulation {
         let mut inner = self.lock()?;
         let simulation = inner.running()?;
         let mut watch = Watch::new(progress);
-        let outcome = py.detach(|| simulation.advance(until_ns, &mut |progress| watch.tell(progress)));
+        let outcome = py.detach(|| simulation.advance(until_ns, &mut |progress| watch.on_progress(progress)));
         watch.outcome(outcome)
     }
 
@@ -104,17 +104,17 @@ impl Simulation {
         // If it is interrupted on the way, its tables can still be read.
         let simulation = inner.running()?;
         let duration_ns = simulation.scenario().duration_ns;
-        if let Err(error) = py.detach(|| simulation.advance(duration_ns, &mut |progress| watch.tell(progress))) {
+        if let Err(error) = py.detach(|| simulation.advance(duration_ns, &mut |progress| watch.on_progress(progress))) {
             return watch.outcome(Err(error));
         }
         let State::Running(simulation) = std::mem::replace(&mut inner.state, State::Lost) else {
             return Err(finished());
         };
-        let outcome = py.detach(|| simulation.finish(&mut |progress| watch.tell(progress)));
+        let outcome = py.detach(|| simulation.finish(&mut |progress| watch.on_progress(progress)));
         let summary = watch.outcome(outcome)?;
-        let summary_told = told(&summary);
+        let summary_json = to_json(&summary);
         inner.state = State::Finished(Box::new(summary.output));
-        Ok(summary_told)
+        Ok(summary_json)
     }
 
     fn write(&self, py: Python<'_>, directory: PathBuf) -> PyResult<()> {

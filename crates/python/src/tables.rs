@@ -37,13 +37,13 @@ impl TableWriter {
 
 impl TableWriter {
     fn sink(&self) -> MutexGuard<'_, Option<ParquetSink>> {
-        self.0.lock().expect("nobody panics while writing")
+        self.0.lock().expect("no panic while it is locked")
     }
 }
 
-/// The table at a place in `TABLES`.
-pub(crate) fn at(place: usize) -> PyResult<Table> {
-    Table::ALL.get(place).copied().ok_or_else(|| PyIndexError::new_err(format!("there is no table {place}")))
+/// The table at a index in `TABLES`.
+pub(crate) fn at(index: usize) -> PyResult<Table> {
+    Table::ALL.get(index).copied().ok_or_else(|| PyIndexError::new_err(format!("there is no table {index}")))
 }
 
 fn finished() -> PyErr {

@@ -58,7 +58,7 @@ pub enum FrameError {
 pub fn other_protocol(found: Option<u32>) -> String {
     match found {
         Some(found) => format!("one has version {found} of their protocol, the other version {PROTOCOL}"),
-        None => format!("one tells no version of their protocol, the other has version {PROTOCOL}"),
+        None => format!("one states no version of their protocol, the other has version {PROTOCOL}"),
     }
 }
 
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_refused_and_told() {
+    fn another_version_is_refused_and_reported() {
         let mut bytes = frames(write_hello);
         bytes[HEADER_BYTES] += 1;
         let error = read(&bytes).unwrap_err();

@@ -40,4 +40,4 @@ pub use rows::{
 };
 pub use schema::{schema, words};
 pub use sink::{MemorySink, RecordsError, RowCounts, Sink};
-pub use value::{Direction, DropReason, FlowState, Half, Layer, Method, Observed, RetransmissionKind, Way};
+pub use value::{Direction, DropReason, FlowDirection, FlowState, Half, Layer, Method, Observed, RetransmissionKind};

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn numbered_names_are_told_apart_and_not_kept() {
+    fn numbered_names_are_distinct_and_not_kept() {
         let mut names = Names::default();
         let web = names.intern("web");
         assert_eq!([1, 17].map(|number| text(&names, web.numbered(number))), ["web/1", "web/17"]);

@@ -7,13 +7,13 @@
 
 const HEADER_BYTES: usize = 20;
 
-/// A packet that was seen somewhere.
+/// A captured packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeenPacket<'a> {
     /// When, in nanoseconds since the run's start.
     pub t_ns: u64,
-    /// Where: a number on which both sides agree.
-    pub place: u32,
+    /// Where: the number of the interface, on which both sides agree.
+    pub interface: u32,
     /// Its length in bytes.
     pub length: u32,
     /// The beginning of it, from its Ethernet header on.
@@ -28,7 +28,7 @@ pub struct CutOff;
 /// Appends a packet to a payload.
 pub fn push(payload: &mut Vec<u8>, packet: &SeenPacket<'_>) {
     payload.extend_from_slice(&packet.t_ns.to_le_bytes());
-    for number in [packet.place, packet.length, packet.data.len() as u32] {
+    for number in [packet.interface, packet.length, packet.data.len() as u32] {
         payload.extend_from_slice(&number.to_le_bytes());
     }
     payload.extend_from_slice(packet.data);
@@ -54,7 +54,7 @@ fn take<'a>(payload: &mut &'a [u8]) -> Option<SeenPacket<'a>> {
     let (data, rest) = rest.split_at_checked(word(16) as usize)?;
     *payload = rest;
     let t_ns = u64::from(word(4)) << 32 | u64::from(word(0));
-    Some(SeenPacket { t_ns, place: word(8), length: word(12), data })
+    Some(SeenPacket { t_ns, interface: word(8), length: word(12), data })
 }
 
 #[cfg(test)]
@@ -66,8 +66,8 @@ mod tests {
     #[test]
     fn packets_come_back_as_they_went() {
         let packets = [
-            SeenPacket { t_ns: (7 << 32) + 5, place: 3, length: 1514, data: &[1, 2, 3] },
-            SeenPacket { t_ns: u64::MAX, place: u32::MAX, length: 0, data: &[] },
+            SeenPacket { t_ns: (7 << 32) + 5, interface: 3, length: 1514, data: &[1, 2, 3] },
+            SeenPacket { t_ns: u64::MAX, interface: u32::MAX, length: 0, data: &[] },
         ];
         let mut payload = Vec::new();
         for packet in &packets {

@@ -115,7 +115,7 @@ impl<S: Sink> Recorder<S> {
         self.output.push(&mut self.round_trips, row);
     }
 
-    /// One segment sent again.
+    /// One retransmitted segment.
     pub fn retransmission(&mut self, row: RetransmissionRow) {
         self.output.push(&mut self.retransmissions, row);
     }

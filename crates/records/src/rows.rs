@@ -5,7 +5,9 @@ use arrow_schema::Field;
 
 use crate::Table;
 use crate::names::{Name, Names};
-use crate::value::{Direction, DropReason, FlowState, Half, Layer, Method, Observed, RetransmissionKind, Value, Way};
+use crate::value::{
+    Direction, DropReason, FlowDirection, FlowState, Half, Layer, Method, Observed, RetransmissionKind, Value,
+};
 
 /// A row type: one table's columns.
 pub(crate) trait Row: Copy {
@@ -53,20 +55,20 @@ macro_rules! row {
 row! {
     /// One probe sent, or one packet of a call. A lost probe or packet has a row, too.
     ProbeRow in Probes {
-        /// The traffic that sent it. For a call, the stream: `<traffic>/1` from its `from`, `<traffic>/2` from its
-        /// `to`.
+        /// The entry of traffic that sent it. For a call, the stream: `<traffic>/1` from its `from`, `<traffic>/2` from
+        /// its `to`.
         probe: Name,
-        /// Counts the probes of this traffic, or the packets of this stream.
+        /// Counts the probes of this entry, or the packets of this stream.
         seq: u64,
         /// When it was sent.
         sent_ns: u64,
         /// Time from sending to the arrival of the answer; `None`: lost, or not answered in time, or a packet of a kind
         /// that is not answered.
         rtt_ns: Option<u64>,
-        /// Time for the way out alone, if the engine knows it. It is always known for a packet of a call, where `None`
-        /// means lost.
+        /// One-way delay of the request or packet, if the engine knows it. It is always known for a packet of a call,
+        /// where `None` means lost.
         owd_up_ns: Option<u64>,
-        /// Time for the way back alone, if the engine knows it.
+        /// One-way delay of the answer, if the engine knows it.
         owd_down_ns: Option<u64>,
     }
 }
@@ -86,7 +88,7 @@ row! {
         cwnd_bytes: Option<u64>,
         /// Slow-start threshold; `None`: still unlimited.
         ssthresh_bytes: Option<u64>,
-        /// Payload sent and neither acknowledged (over UDP, arrived) nor concluded lost.
+        /// Payload in flight: sent and neither acknowledged (over UDP, arrived) nor marked lost.
         inflight_bytes: u64,
         /// Smoothed round-trip time; `None`: not measured yet.
         srtt_ns: Option<u64>,
@@ -106,12 +108,12 @@ row! {
         /// Segments delivered since the start, in order or not, including those of the handshake (`tcpi_delivered`);
         /// over UDP, datagrams that have arrived.
         delivered_packets: u64,
-        /// Number of these segments that met congestion, as the receiver reported (`tcpi_delivered_ce`); `None`: not
-        /// TCP.
+        /// Number of these segments that arrived marked with CE, as the receiver reported (`tcpi_delivered_ce`);
+        /// `None`: not TCP.
         delivered_ce_packets: Option<u64>,
-        /// Segments sent again since the start (`tcpi_total_retrans`); `None`: not TCP.
+        /// Segments retransmitted since the start (`tcpi_total_retrans`); `None`: not TCP.
         retransmits: Option<u64>,
-        /// Segments concluded lost and not repaired yet (`tcpi_lost`); over UDP, datagrams still missing although a
+        /// Segments marked lost and not retransmitted yet (`tcpi_lost`); over UDP, datagrams still missing although a
         /// later one has arrived.
         lost: u64,
         /// Number of segments by which the path is believed to reorder (`tcpi_reordering`); `None`: not TCP.
@@ -183,9 +185,9 @@ row! {
         port: Name,
         /// The layer of the port.
         layer: Layer,
-        /// Packets waiting.
+        /// Packets queued.
         packets: u64,
-        /// Bytes waiting, link-layer overhead included.
+        /// Bytes queued, link-layer overhead included.
         bytes: u64,
         /// Packets dropped since the start.
         dropped: u64,
@@ -231,9 +233,9 @@ row! {
 row! {
     /// One object fetched or sent.
     TransferRow in Transfers {
-        /// The traffic it belongs to.
+        /// The entry of traffic it belongs to.
         traffic: Name,
-        /// The connection that carried it. All look-ups of a traffic have the same.
+        /// The connection that carried it. All look-ups of an entry of traffic have the same.
         flow: Name,
         /// When its first packet was sent: the SYN, or the question.
         started_ns: u64,
@@ -278,7 +280,7 @@ row! {
 row! {
     /// What a test of the path's buffers observed in one direction.
     EstimateRow in Estimates {
-        /// The traffic that made the test.
+        /// The entry of traffic that made the test.
         traffic: Name,
         /// The direction in which the large packets went, as seen from the client.
         direction: Direction,
@@ -301,7 +303,7 @@ row! {
 row! {
     /// One round-trip time that a capture shows: of one half of the path.
     RoundTripRow in RoundTrips {
-        /// When the answer passed the place of capture.
+        /// When the answer passed the vantage point.
         t_ns: u64,
         /// The flow.
         flow: Name,
@@ -309,13 +311,13 @@ row! {
         half: Half,
         /// What was matched.
         method: Method,
-        /// From the place of capture to that end and back, including the time that the end took to answer.
+        /// From the vantage point to that end and back, including the time that the end took to answer.
         rtt_ns: u64,
     }
 }
 
 row! {
-    /// One segment that was sent again.
+    /// One retransmitted segment.
     RetransmissionRow in Retransmissions {
         /// When.
         t_ns: u64,
@@ -323,7 +325,7 @@ row! {
         flow: Name,
         /// Its payload; 0 for a SYN.
         bytes: u64,
-        /// Why the sender did it, as far as the capture shows.
+        /// Why it was retransmitted, as far as the capture shows.
         kind: RetransmissionKind,
         /// Whether the first copy had arrived, too; `None`: not known.
         spurious: Option<bool>,
@@ -331,15 +333,16 @@ row! {
 }
 
 row! {
-    /// One packet that was captured at two places.
+    /// One packet that was captured at two vantage points.
     OneWayRow in OneWay {
         /// When it passed the first of them.
         t_ns: u64,
         /// The flow.
         flow: Name,
         /// Whether it went with the data or with the acknowledgements.
-        way: Way,
-        /// By how much its delay between the two places exceeded the smallest. The offset of the clocks cancels out.
+        way: FlowDirection,
+        /// By how much its delay between the two vantage points exceeded the smallest. The offset of the clocks cancels
+        /// out.
         change_ns: u64,
     }
 }

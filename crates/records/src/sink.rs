@@ -45,7 +45,7 @@ pub enum RecordsError {
     },
     /// A batch is not valid Arrow IPC.
     #[cfg(feature = "ipc")]
-    #[error("a batch of the table `{table}` can't be carried over: {source}")]
+    #[error("a batch of the table `{table}` is not valid Arrow IPC: {source}")]
     Transfer {
         /// The table.
         table: Table,
@@ -62,7 +62,7 @@ pub enum RecordsError {
         differing: String,
     },
     /// The receiver of the batches no longer exists.
-    #[error("nobody takes the records any more")]
+    #[error("the receiver of the records is gone")]
     Closed,
 }
 

@@ -98,7 +98,7 @@ macro_rules! words {
             /// Every variant.
             pub const ALL: &[$name] = &[$($name::$variant),*];
 
-            /// The word that stands for it in the records.
+            /// Its name in the records.
             pub fn as_str(self) -> &'static str {
                 match self { $($name::$variant => $word,)* }
             }
@@ -143,7 +143,7 @@ words! {
 }
 
 words! {
-    /// The place of a packet within a port.
+    /// The layer of a port.
     Layer {
         /// The queueing discipline of an interface that is stacked on this one.
         Stacked = "stacked",
@@ -167,7 +167,7 @@ words! {
 }
 
 words! {
-    /// How an engine knows of something that happened to a packet.
+    /// How an engine observed a drop or mark.
     Observed {
         /// It saw the packet.
         Packet = "packet",
@@ -182,12 +182,12 @@ words! {
 pub struct DropReason(&'static str);
 
 impl DropReason {
-    /// The reason that this word stands for.
+    /// The reason with this name.
     pub fn new(word: &'static str) -> Self {
         Self(word)
     }
 
-    /// The word that stands for it in the records.
+    /// Its name in the records.
     pub fn as_str(self) -> &'static str {
         self.0
     }
@@ -203,11 +203,11 @@ impl Value for DropReason {
 }
 
 words! {
-    /// Half of the path of a flow, as seen from the place of capture.
+    /// Half of the path of a flow, as seen from the vantage point.
     Half {
-        /// From there to the receiver of the data, and back.
+        /// Between the vantage point and the receiver of the data.
         Receiver = "receiver",
-        /// From there to the sender of the data, and back.
+        /// Between the vantage point and the sender of the data.
         Sender = "sender",
     }
 }
@@ -223,24 +223,24 @@ words! {
 }
 
 words! {
-    /// Why a sender sent a segment again.
+    /// Why a sender retransmitted a segment.
     RetransmissionKind {
         /// A SYN that was not answered in time.
         Syn = "syn",
-        /// Duplicate or selective acknowledgements told of a loss.
+        /// Duplicate or selective acknowledgements indicated a loss.
         Fast = "fast",
-        /// The retransmission timer, and what is repeated in consequence.
+        /// The retransmission timer, and the retransmissions that follow it.
         Timeout = "timeout",
-        /// The last segment, sent again to provoke an acknowledgement (RFC 8985, section 7).
+        /// A tail loss probe (RFC 8985, section 7).
         TailLossProbe = "tail_loss_probe",
-        /// The first copy was lost before the place of capture, which saw only this one.
+        /// The original was lost before the vantage point, which saw only the retransmission.
         Late = "late",
     }
 }
 
 words! {
-    /// The way of a packet of a flow.
-    Way {
+    /// The direction of a packet of a flow.
+    FlowDirection {
         /// With the data.
         Data = "data",
         /// With the acknowledgements.

@@ -342,12 +342,12 @@ impl Sink for FullDisk {
 }
 
 #[test]
-fn an_error_of_the_sink_is_told_at_the_end_and_on_request() {
+fn an_error_of_the_sink_is_reported_at_the_end_and_on_request() {
     let mut recorder = Recorder::new(FullDisk);
     assert!(recorder.check().is_ok(), "nothing was written yet");
     record_probes(&mut recorder);
-    let told = recorder.check().unwrap_err().to_string();
-    assert_eq!(told, "cannot write the table `probes`: Parquet error: no space left");
+    let error = recorder.check().unwrap_err().to_string();
+    assert_eq!(error, "cannot write the table `probes`: Parquet error: no space left");
     assert!(recorder.finish().is_err(), "asking does not forgive");
 
     let mut recorder = Recorder::new(FullDisk);

@@ -2,7 +2,7 @@
 //! them.
 //!
 //! Constant intervals are exact however long a flow lasts: the n-th datagram leaves n intervals after the first,
-//! rounded down to a nanosecond once. An on/off flow has a clock that stands still while it is off. Intervals are
+//! rounded down to a nanosecond once. An on/off flow has a clock that stops while it is off. Intervals are
 //! measured by that clock, as in ns-3's OnOffApplication, so the duty cycle and the rate hold whatever the lengths are.
 
 use crate::model::{DnsTraffic, OnOff, Pattern, Periods, UdpTraffic};
@@ -23,12 +23,12 @@ pub struct Departures {
     number: u64,
     /// The time of the last departure on the flow's own clock, if the intervals are random.
     last_ns: u64,
-    turns: Option<Turns>,
+    periods: Option<OnOffPeriods>,
 }
 
 /// The periods of an on/off flow.
 #[derive(Clone, Debug)]
-struct Turns {
+struct OnOffPeriods {
     lengths: OnOff,
     /// The current on period: its start, its start on the flow's own clock, and its length. `None` before the first
     /// one.
@@ -50,8 +50,11 @@ impl UdpTraffic {
 
     /// The departures of one flow that begins at `start_ns`; there is none at or after `stop_ns`.
     pub fn departures(&self, start_ns: u64, stop_ns: u64) -> Departures {
-        let turns = self.on_off.map(|lengths| Turns { lengths, now: None });
-        Departures { turns, ..Departures::new((self.bits_ns(), self.rate_bps.into()), self.pattern, start_ns, stop_ns) }
+        let periods = self.on_off.map(|lengths| OnOffPeriods { lengths, now: None });
+        Departures {
+            periods,
+            ..Departures::new((self.bits_ns(), self.rate_bps.into()), self.pattern, start_ns, stop_ns)
+        }
     }
 }
 
@@ -90,7 +93,7 @@ impl DnsTraffic {
 
 impl Departures {
     fn new(distance: (u128, u128), pattern: Pattern, start_ns: u64, stop_ns: u64) -> Self {
-        Self { start_ns, stop_ns, distance, pattern, number: 0, last_ns: 0, turns: None }
+        Self { start_ns, stop_ns, distance, pattern, number: 0, last_ns: 0, periods: None }
     }
 
     /// The flow stops earlier than planned: there is no departure at or after `stop_ns`.
@@ -110,15 +113,15 @@ impl Departures {
         };
         self.number += 1;
         self.last_ns = u64::try_from(own_ns).ok()?;
-        let since_ns = match &mut self.turns {
+        let since_ns = match &mut self.periods {
             None => self.last_ns,
-            Some(turns) => turns.time(self.last_ns, self.stop_ns.saturating_sub(self.start_ns), draw)?,
+            Some(periods) => periods.time(self.last_ns, self.stop_ns.saturating_sub(self.start_ns), draw)?,
         };
         self.start_ns.checked_add(since_ns).filter(|&at_ns| at_ns < self.stop_ns)
     }
 }
 
-impl Turns {
+impl OnOffPeriods {
     /// The time at which the flow's own clock shows `own_ns`; `None` if that is not before `end_ns`.
     fn time(&mut self, own_ns: u64, end_ns: u64, draw: &mut impl FnMut() -> u64) -> Option<u64> {
         let OnOff { on_ns, off_ns, periods } = self.lengths;

@@ -106,9 +106,9 @@ impl Problems {
 
     /// Takes over the problems of another list.
     pub(crate) fn extend(&mut self, others: Self) {
-        let untold = others.total - others.kept.len();
+        let uncounted = others.total - others.kept.len();
         others.kept.into_iter().for_each(|problem| self.add(|| problem));
-        self.total += untold;
+        self.total += uncounted;
     }
 
     /// Returns a success, or adds the problem of a failure.
@@ -134,9 +134,9 @@ impl Problems {
         self.kept.iter().any(|problem| problem.point.is_some())
     }
 
-    /// Lets `tell` add to each problem what is known about its cause.
-    pub(crate) fn annotate(&mut self, tell: impl FnMut(&mut Problem)) {
-        self.kept.iter_mut().for_each(tell);
+    /// Lets `explain` add to each problem what is known about its cause.
+    pub(crate) fn annotate(&mut self, explain: impl FnMut(&mut Problem)) {
+        self.kept.iter_mut().for_each(explain);
     }
 
     /// `Ok` if there are none.

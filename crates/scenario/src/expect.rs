@@ -24,7 +24,7 @@ pub struct Expectation {
     pub share_in: Option<Band>,
     /// What the source says, in its own words.
     pub says: String,
-    /// Where the source says it: a figure, a table or a section.
+    /// Where the source makes the statement: a figure, a table or a section.
     pub figure: Option<String>,
     /// The values that count as reproduced.
     pub band: Band,
@@ -85,7 +85,7 @@ pub(crate) fn resolve(
     let mut problems = Problems::default();
     let each = |(number, expect): (usize, &Expect)| {
         let (comparisons, not_applicable) = match changed {
-            Some(set) => (Vec::new(), Some(format!("the source knows nothing of --set {set}"))),
+            Some(set) => (Vec::new(), Some(format!("the source says nothing about --set {set}"))),
             None => (comparisons(expect, number, axes, &mut problems), None),
         };
         Expectation {
@@ -129,8 +129,8 @@ fn plain(labels: &IndexMap<String, Label>) -> IndexMap<String, String> {
 fn comparisons(expect: &Expect, number: usize, axes: &Axes, problems: &mut Problems) -> Vec<Comparison> {
     let here = |key: &str| format!("expect[{number}].{key}");
     if expect.shown_by.is_some() && expect.differs.is_none() {
-        let allowed = "only beside differs, which names the cause that is shown";
-        problems.add(|| Problem::new(here("shown_by"), "a run that shows no cause", allowed));
+        let allowed = "shown_by only together with differs, which names the cause";
+        problems.add(|| Problem::new(here("shown_by"), "shown_by without differs", allowed));
     }
     let at = fixed_positions(&expect.at, &here("where"), axes, problems);
     let reference = other_positions(expect.relative_to.as_ref(), &here("relative_to"), axes, problems);

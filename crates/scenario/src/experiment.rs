@@ -79,7 +79,7 @@ pub struct Document {
     pub figures: Vec<String>,
     /// Remarks for the report, in Markdown.
     pub notes: Option<String>,
-    /// Runs of each point, if nobody asks for another number. With a population, its members.
+    /// Runs of each point, unless another number is requested. With a population, its members.
     pub repeat: u32,
     /// The population whose members have values of their own.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,7 +112,7 @@ impl Experiment {
     /// Loads an experiment. `file` is its name in messages; `overrides` have the form `PATH=VALUE` and apply in order.
     ///
     /// # Errors
-    /// All problems, each with its place, what was found there and what is allowed.
+    /// All problems, each with its path, what was found there and what is allowed.
     pub fn parse(text: &str, file: &str, overrides: &[String]) -> Result<Self, ExperimentError> {
         Self::load(text, file, overrides, &no_files).map_err(|problems| problems.into_error(file))
     }
@@ -249,7 +249,7 @@ impl Experiment {
             problems.sift(check_members(population, &tables, &axes, &changes, &traces));
         }
         if population.is_some() && about.as_ref().is_some_and(|about| about.repeat != 1) {
-            let allowed = "1 beside [population]: its members are the repetitions";
+            let allowed = "1 with [population]: its members are the repetitions";
             problems
                 .add(|| Problem::new("repeat", "another number of runs", allowed).hint("population.sessions sets it"));
         }
@@ -291,7 +291,7 @@ impl Document {
 
 /// For files that are named later.
 fn later_file(_name: &str) -> Result<Vec<u8>, String> {
-    Err("only files that were named from the beginning are known now".to_owned())
+    Err("only files that were named when the experiment was loaded can be read".to_owned())
 }
 
 /// Takes the keys of one part out of the file's tables.

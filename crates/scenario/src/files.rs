@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::error::{Problem, Problems, quote};
 use crate::trace::{NoTrace, Trace};
 
-/// Reads a file that an experiment names, by the name as it stands there. An error says why not, in a few words.
+/// Reads a file that an experiment names, by the name in the experiment. An error gives the reason in a few words.
 pub type ReadFile<'a> = dyn Fn(&str) -> Result<Vec<u8>, String> + 'a;
 
 /// The traces by the names of their files. Each file is read once.
@@ -52,5 +52,5 @@ impl<'a> Traces<'a> {
 
 /// For callers that have no files.
 pub(crate) fn no_files(_name: &str) -> Result<Vec<u8>, String> {
-    Err("there are no files here".to_owned())
+    Err("files cannot be read here".to_owned())
 }

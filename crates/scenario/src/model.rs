@@ -66,7 +66,7 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// How much later than one sent after it a packet of the same flow may arrive, whatever its way.
+    /// How much later than one sent after it a packet of the same flow may arrive, on any path.
     pub fn delay_spread_ns(&self) -> u64 {
         self.ports().map(Port::delay_spread_ns).fold(0, u64::saturating_add)
     }
@@ -179,10 +179,10 @@ pub struct Port {
     pub variation: Option<Variation>,
     /// Propagation delay after the last bit was sent.
     pub delay_ns: u64,
-    /// What happens to packets on the wire besides.
+    /// The impairments of the wire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<Faults>,
-    /// What the link layer makes of the length of a packet.
+    /// The overhead of the link layer.
     #[serde(flatten)]
     pub encapsulation: Encapsulation,
     /// The queueing discipline; it has no effect where `rate` is `None`.
@@ -190,7 +190,7 @@ pub struct Port {
     /// The driver's transmit ring, if there is one; always `None` where `rate` is `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ring: Option<Ring>,
-    /// A higher rate until a bucket of tokens is empty; always `None` where `rate` is `None`, and beside a rate that changes.
+    /// A higher rate until a bucket of tokens is empty; always `None` where `rate` is `None` or changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boost: Option<Boost>,
     /// The queueing discipline of an interface that is stacked on this one, if there is one; always `None` where `rate` is
@@ -233,7 +233,7 @@ pub struct RateStep {
     pub bits_per_second: u64,
 }
 
-/// One entry of the file's `[[traffic]]`, or one part of an entry that stands for several.
+/// One entry of the file's `[[traffic]]`, or one part of an entry that becomes several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Traffic {
     /// Its name, which its flows, probes and transfers have in the records. The parts of an entry are called after it,
@@ -271,7 +271,7 @@ pub enum TrafficKind {
     Web(WebTraffic),
     /// Datagrams sent at a given rate, whether or not they arrive.
     Udp(UdpTraffic),
-    /// A telephone call.
+    /// A voice call.
     Voip(VoipTraffic),
     /// Look-ups of names.
     Dns(DnsTraffic),

@@ -1,6 +1,6 @@
 //! What a user should know about a file that is valid.
 
-/// Notes found so far. Only the first few are kept: the others would repeat them for other places in the file.
+/// Notes found so far. Only the first few are kept: the others would repeat them for other keys of the file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notes {
     kept: Vec<String>,
@@ -9,7 +9,7 @@ pub(crate) struct Notes {
 
 impl Notes {
     const KEPT: usize = 10;
-    /// The line that stands for the notes that are not kept.
+    /// The line in place of the notes that are not kept.
     const MORE: &str = "and more of the same kind";
 
     /// Adds a note, once.

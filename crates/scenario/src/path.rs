@@ -12,7 +12,7 @@ use crate::suggest::{any_of, closest};
 const NAMED: [&str; 4] = ["link", "wifi", "host", TRAFFIC];
 /// The only one of these tables to which entries can be added.
 const TRAFFIC: &str = "traffic";
-/// A key whose plain value stands for a table with this value in each of these keys.
+/// A key whose plain value is short for a table with this value in each of these keys.
 const SHORT: (&str, [&str; 2]) = ("sample", ["queues", "flows"]);
 
 /// A key path, read from text.
@@ -28,7 +28,7 @@ pub(crate) fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key } else { format!("{path}.{key}") }
 }
 
-/// The path of the entry that traffic comes from.
+/// The path of the `[[traffic]]` entry in the file.
 pub(crate) fn of_traffic(traffic: &Traffic) -> String {
     join(TRAFFIC, traffic.entry())
 }
@@ -82,7 +82,8 @@ impl KeyPath {
             },
             [list, rest @ ..] if NAMED.contains(list) => match rest {
                 [_, "name"] => {
-                    Err(Problem::new(self.to_string(), "a name, which is what paths go by", "any other key").into())
+                    Err(Problem::new(self.to_string(), "a name, by which paths identify the entry", "any other key")
+                        .into())
                 }
                 [name] if *list == TRAFFIC && value.is_table() => self.set_entry(document, name, value),
                 [name, rest @ ..] if !rest.is_empty() => self.set_in(self.entry(document, list, name)?, rest, value),
@@ -98,7 +99,7 @@ impl KeyPath {
             if table.contains_key("name") {
                 return Err(Problem::new(
                     join(&self.to_string(), "name"),
-                    "a name, which the path has",
+                    "a name, which the path already gives",
                     "any other key",
                 )
                 .into());
@@ -166,7 +167,11 @@ impl KeyPath {
     }
 
     fn not_a_key(&self, list: &str) -> Problem {
-        Problem::new(self.to_string(), format!("no key of a {list}"), format!("a path such as {list}.NAME.KEY"))
+        Problem::new(
+            self.to_string(),
+            format!("no key of a [[{list}]] entry"),
+            format!("a path such as {list}.NAME.KEY"),
+        )
     }
 }
 

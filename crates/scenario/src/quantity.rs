@@ -15,7 +15,7 @@ use toml::Value;
 use crate::error::show;
 use crate::units::{self, Dimension, UnitError};
 
-/// Key of a schema node that says which [`Bounds`] it stands for.
+/// Key of a schema node that says which [`Bounds`] it has.
 pub(crate) const SCHEMA_KEY: &str = "x-quantity";
 
 /// A quantity of dimension `D` between `MIN` and `MAX` base units (bits a second, nanoseconds, bytes, packets),

@@ -28,7 +28,7 @@ pub struct Routing {
 /// There is traffic between nodes that no links join.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreachable {
-    /// The traffic.
+    /// The traffic sources.
     pub traffic: String,
     /// Its sender.
     pub from: String,
@@ -38,7 +38,7 @@ pub struct Unreachable {
 
 impl Exit {
     /// The link of the port, and its end there: 0 or 1.
-    pub fn place(self) -> (usize, usize) {
+    pub fn link_end(self) -> (usize, usize) {
         (self.port as usize / 2, self.port as usize % 2)
     }
 }

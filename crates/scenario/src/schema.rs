@@ -71,11 +71,12 @@ impl Transform for DescribeQuantities {
         else {
             return;
         };
-        let told = schema.get("description").and_then(Json::as_str).map(|d| format!("{d}\n\n")).unwrap_or_default();
+        let description =
+            schema.get("description").and_then(Json::as_str).map(|d| format!("{d}\n\n")).unwrap_or_default();
         let mut what = bounds.describe();
         if let Some(first) = what.get_mut(0..1) {
             first.make_ascii_uppercase();
         }
-        schema.insert("description".to_owned(), Json::from(format!("{told}{what}.")));
+        schema.insert("description".to_owned(), Json::from(format!("{description}{what}.")));
     }
 }

@@ -148,7 +148,7 @@ impl Axis {
     }
 }
 
-/// The path that a key of `[sweep]` stands for: one of the set-up's keys, or one inside them.
+/// The path that a key of `[sweep]` names: one of the set-up's keys, or one inside them.
 fn swept_path(key: &str) -> Result<KeyPath, Problems> {
     let here = join("sweep", key);
     let example = "the path of a key in quotes, such as \"link.bottleneck.queue.limit\"";
@@ -161,7 +161,7 @@ fn swept_path(key: &str) -> Result<KeyPath, Problems> {
         return Err(Problem::new(here, quote(path.first()), allowed).did_you_mean(meant).into());
     }
     if path.is_incomplete() {
-        let hint = "without quotes TOML takes the dots for tables of its own";
+        let hint = "without quotes TOML reads the dots as nested tables";
         return Err(Problem::new(here, "a path that ends too early", example).hint(hint).into());
     }
     Ok(path)

@@ -12,8 +12,8 @@ use crate::qdisc::DsFilter;
 /// Characters in the longest name or line.
 const LONGEST: usize = 200;
 
-/// Names that no traffic may have: its own metric would get the same name as a metric of the whole scenario, such as
-/// `goodput.total_mbit`. A Python test compares these names with the definitions of the metrics.
+/// Names that no entry of traffic may have: its own metric would get the same name as a metric of the whole scenario,
+/// such as `goodput.total_mbit`. A Python test compares these names with the definitions of the metrics.
 const METRICS_OWN: [&str; 1] = ["total"];
 
 /// What a text may be.
@@ -68,10 +68,10 @@ impl TextRule {
         match self {
             Self::Name => "a name (letters a-z, digits, - and _)",
             Self::TrafficName => {
-                "a name (letters a-z, digits, - and _) other than total, which metrics call all traffic together"
+                "a name (letters a-z, digits, - and _) other than total, which metrics use for all traffic together"
             }
             Self::Line => "a line of text (at most 200 characters)",
-            Self::Text => "a text that is not empty",
+            Self::Text => "a string that is not empty",
             Self::DsFilter => "VALUE/MASK, two numbers up to 255, such as 0x01/0x03",
         }
     }

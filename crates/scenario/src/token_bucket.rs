@@ -23,7 +23,7 @@ pub struct TokenBucket {
     level: i128,
     /// The time of `level`.
     at_ns: u64,
-    /// Whether the link sends at the boost's rate, as far as [`rates`](Self::rates) tell.
+    /// Whether the link sends at the boost's rate, as far as [`rates`](Self::rates) shows.
     boosting: bool,
     rates: Vec<RateStep>,
 }
@@ -61,7 +61,8 @@ impl TokenBucket {
         now_ns + self.debt_ns()
     }
 
-    /// The link sent `bytes` since the last call. They may have been ahead of the tokens by what a sample cannot tell.
+    /// The link sent `bytes` since the last call. They may have been ahead of the tokens by what a sample does not
+    /// show.
     pub fn saw_sent(&mut self, now_ns: u64, bytes: u64) {
         let restart_ns = self.take(now_ns, bytes);
         if restart_ns > now_ns {

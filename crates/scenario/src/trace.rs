@@ -115,7 +115,7 @@ fn milliseconds(text: &[u8]) -> Option<u32> {
     (value <= LONGEST_MS).then_some(value)
 }
 
-/// What stands in a line, shortened and harmless.
+/// The text of a line, shortened and escaped.
 fn shown(text: &[u8]) -> String {
     if text.is_empty() {
         return "nothing".to_owned();

@@ -162,7 +162,7 @@ pub(crate) enum UnitError {
 }
 
 impl Dimension {
-    /// The quantity `text` stands for, in base units.
+    /// The quantity in `text`, in base units.
     pub(crate) fn parse(&self, text: &str) -> Result<u64, UnitError> {
         if text.starts_with('-') {
             return Err(UnitError::Negative);
@@ -220,7 +220,7 @@ impl Dimension {
         {
             return Some(hint);
         }
-        // Nobody who misspells a rate means bytes.
+        // A misspelled rate never means bytes.
         let units = self.unit_names().filter(|unit| !unit.ends_with("bps"));
         closest(unit.trim(), units).map(|unit| did_you_mean(&quote(&format!("{number}{unit}"))))
     }

@@ -27,10 +27,10 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("a bidirectional override", "kind = \"tcp\"", "kind = \"\u{202e}tcp\""),
     ("a control character in a key", "source =", "\"\\u001b[2J\" ="),
     // Types and units.
-    ("a number for a text", "source = \"UCAS computer networks, lab 2\"", "source = 5"),
-    ("a blank text", "source = \"UCAS computer networks, lab 2\"", "source = \" \""),
-    ("a text for a table", "queue = { qdisc = \"pfifo\", limit = \"100p\" }", "queue = \"pfifo\""),
-    ("a table for a text", "rate = \"10mbit\"", "rate = { max = \"10mbit\" }"),
+    ("a number for a string", "source = \"UCAS computer networks, lab 2\"", "source = 5"),
+    ("a blank string", "source = \"UCAS computer networks, lab 2\"", "source = \" \""),
+    ("a string for a table", "queue = { qdisc = \"pfifo\", limit = \"100p\" }", "queue = \"pfifo\""),
+    ("a table for a string", "rate = \"10mbit\"", "rate = { max = \"10mbit\" }"),
     ("an unknown unit", "\"10mbit\"", "\"10mbits\""),
     ("a unit of something else", "\"10mbit\"", "\"10ms\""),
     ("a space before the unit", "\"10mbit\"", "\"10 mbit\""),
@@ -43,7 +43,7 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("a time as a number", "duration = \"60s\"", "duration = 60"),
     ("minutes", "duration = \"60s\"", "duration = \"1m\""),
     ("a tenth of a nanosecond", "duration = \"60s\"", "duration = \"1.0000000001s\""),
-    ("a word for a number", "\"10mbit\"", "\"fast\""),
+    ("a word for a rate", "\"10mbit\"", "\"fast\""),
     ("two decimal points", "\"10mbit\"", "\"1.5.2mbit\""),
     ("a date", "duration = \"60s\"", "duration = 2024-01-01"),
     ("true", "delay = \"5ms\"", "delay = true"),
@@ -87,13 +87,13 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("a name of the metrics", "name = \"bulk\"", "name = \"total\""),
     ("a name with a dot", "name = \"access\"", "name = \"the.access\""),
     ("a link's name twice", "name = \"access\"", "name = \"bottleneck\""),
-    ("a traffic's name twice", "name = \"ping\"", "name = \"bulk\""),
+    ("one name for two entries of traffic", "name = \"ping\"", "name = \"bulk\""),
     ("a host twice", "[sweep]", "[[host]]\nname = \"h1\"\n[[host]]\nname = \"h1\"\n[sweep]"),
     ("a host that no link names", "[sweep]", "[[host]]\nname = \"h7\"\n[sweep]"),
     ("a link to itself", "ends = [\"h1\", \"r1\"]", "ends = [\"h1\", \"h1\"]"),
     ("a second link between two nodes", "ends = [\"h1\", \"r1\"]", "ends = [\"h2\", \"r1\"]"),
     ("three ends", "ends = [\"h1\", \"r1\"]", "ends = [\"h1\", \"r1\", \"h2\"]"),
-    ("traffic from a node that is not there", "from = \"h1\"", "from = \"h3\""),
+    ("traffic from a node that does not exist", "from = \"h1\"", "from = \"h3\""),
     ("traffic to itself", "to = \"h2\"", "to = \"h1\""),
     ("a host that can't be reached", "ends = [\"h1\", \"r1\"]", "ends = [\"h1\", \"s1\"]"),
     // Keys that contradict each other.
@@ -201,7 +201,7 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("a load that is no list", "[sweep]", "[sweep]\ntraffic = { none = 5 }"),
     ("a load of no traffic", "[sweep]", "[sweep]\ntraffic = { none = [5] }"),
     ("no runs at all", "duration = \"60s\"", "duration = \"60s\"\nrepeat = 0"),
-    ("runs as a text", "duration = \"60s\"", "duration = \"60s\"\nrepeat = \"3\""),
+    ("runs as a string", "duration = \"60s\"", "duration = \"60s\"\nrepeat = \"3\""),
     // Expectations.
     ("an expectation about no point", "= \"200p\" }", "= \"250p\" }"),
     (
@@ -223,14 +223,14 @@ const EDITS: &[(&str, &str, &str)] = &[
         "differs = \"Why not?\"\nshown_by = { \"link.bottleneck.queue.limit\" = \"200p\" }\nband =",
     ),
     (
-        "a cause shown at a point that is not there",
+        "a cause shown at a point that does not exist",
         "band =",
         "differs = \"Why not?\"\nshown_by = { \"link.bottleneck.queue.limit\" = \"20p\" }\nband =",
     ),
     ("no cause to show", "band =", "shown_by = { \"link.bottleneck.queue.limit\" = \"50p\" }\nband ="),
     // TOML.
     ("no TOML", "duration = \"60s\"", "duration = 60s"),
-    ("a text without end", "duration = \"60s\"", "duration = \"60s"),
+    ("a string without end", "duration = \"60s\"", "duration = \"60s"),
     ("a key twice", "duration = \"60s\"", "duration = \"60s\"\nduration = \"50s\""),
 ];
 
@@ -304,7 +304,7 @@ const TRAFFIC: &[(&str, &str)] = &[
     ("off and never on", "kind = \"udp\"\nrate = \"1mbit\"\noff = \"2s\""),
     ("periods without pauses", "kind = \"udp\"\nrate = \"1mbit\"\nperiods = \"exponential\""),
     ("a codec", "kind = \"voip\"\nrate = \"64kbit\""),
-    ("a question never asked", "kind = \"dns\"\nattempts = 0"),
+    ("a query that is never sent", "kind = \"dns\"\nattempts = 0"),
     ("objects of no size", "kind = \"web\"\nbytes = 1000\nobjects = 20"),
     ("the size of no objects", "kind = \"web\"\nbytes = 1000\nobject_bytes = 20"),
     ("connections for no objects", "kind = \"web\"\nbytes = 1000\nconnections = 6"),
@@ -313,7 +313,7 @@ const TRAFFIC: &[(&str, &str)] = &[
         "kind = \"web\"\nbytes = 1000\nobjects = 9\nobject_bytes = 1\ninterval = \"33ms\"",
     ),
     ("3 * 10^6 transfers", "kind = \"tcp\"\nflows = 30\nbytes = 1\ntransfers = 100000"),
-    ("a swarm in which nobody may receive", "kind = \"bittorrent\"\nunchoked = 0"),
+    ("a swarm in which no peer may download", "kind = \"bittorrent\"\nunchoked = 0"),
     ("a swarm of too many", "kind = \"bittorrent\"\npeers = 10000"),
     ("a transfer of a terabyte", "kind = \"tcp\"\nbytes = \"1024gb\""),
 ];
@@ -345,17 +345,20 @@ const OVERRIDES: &[&str] = &[
 /// Tables for the lab's link `bottleneck`, each with one mistake.
 const WIFI: &[(&str, &str)] = &[
     ("a radio without an access point", "links = [\"bottleneck\"]"),
-    ("an access point that is nowhere", "access_point = \"ap\"\nlinks = [\"bottleneck\"]"),
+    ("an access point that does not exist", "access_point = \"ap\"\nlinks = [\"bottleneck\"]"),
     ("a radio without stations", "access_point = \"r1\"\nlinks = []"),
-    ("a link that is nowhere", "access_point = \"r1\"\nlinks = [\"bottelneck\"]"),
-    ("a link of somebody else", "access_point = \"h1\"\nlinks = [\"bottleneck\"]"),
+    ("a link that does not exist", "access_point = \"r1\"\nlinks = [\"bottelneck\"]"),
+    ("a link of another network", "access_point = \"h1\"\nlinks = [\"bottleneck\"]"),
     (
         "a boost on the air",
         "access_point = \"r1\"\nlinks = [\"bottleneck\"]\n[[link]]\nname = \"air\"\nends = [\"r1\", \"s\"]\nrate = \"1mbit\"\nboost = { rate = \"2mbit\", bytes = \"9kb\" }\n[[wifi]]\nname = \"second\"\naccess_point = \"r1\"\nlinks = [\"air\"]",
     ),
     ("a link without a rate", "access_point = \"r1\"\nlinks = [\"access\"]"),
     ("a link twice", "access_point = \"r1\"\nlinks = [\"bottleneck\", \"bottleneck\"]"),
-    ("losses of nobody", "access_point = \"r1\"\nlinks = [\"bottleneck\"]\nerrors = { access = 0.1 }"),
+    (
+        "losses on a link outside the network",
+        "access_point = \"r1\"\nlinks = [\"bottleneck\"]\nerrors = { access = 0.1 }",
+    ),
     ("a radio that loses everything", "access_point = \"r1\"\nlinks = [\"bottleneck\"]\nerrors = { bottleneck = 1 }"),
     ("no queueing of this kind", "access_point = \"r1\"\nlinks = [\"bottleneck\"]\nqueueing = { kind = \"mac802\" }"),
     (
@@ -386,18 +389,18 @@ fn problems(text: &str, overrides: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn every_problem_is_told_wherever_it_is() {
+fn every_problem_is_reported_wherever_it_is() {
     let text = lab_with("delay = \"5ms\"", "dealy = \"5ms\"").replace("to = \"h2\"", "").replace("kind = \"ping\"", "");
-    let told = problems(&text, &set(["link.bottleneck.rate", "link..rate=1mbit"]));
+    let messages = problems(&text, &set(["link.bottleneck.rate", "link..rate=1mbit"]));
     let paths = ["link.access.dealy", "traffic.bulk.to: missing; required: a name", "traffic.ping.kind: missing"];
     for path in paths {
-        assert!(told.iter().any(|line| line.starts_with(&format!("lab.toml: {path}"))), "{path}: {told:#?}");
+        assert!(messages.iter().any(|line| line.starts_with(&format!("lab.toml: {path}"))), "{path}: {messages:#?}");
     }
-    assert_eq!(told.iter().filter(|line| line.starts_with("lab.toml: --set: ")).count(), 2, "{told:#?}");
+    assert_eq!(messages.iter().filter(|line| line.starts_with("lab.toml: --set: ")).count(), 2, "{messages:#?}");
 }
 
 #[test]
-fn every_bad_value_of_a_sweep_is_told_once() {
+fn every_bad_value_of_a_sweep_is_reported_once() {
     let text = lab_unswept()
         + "[sweep]\n\"link.bottleneck.queue.limit\" = [\"50q\", \"5p\", \"60q\"]\n\"traffic.bulk.flows\" = [1, 2, -3]\n";
     let found: Vec<_> = problems(&text, &[]).iter().map(|line| line.contains("found \"50q\"")).collect();
@@ -405,11 +408,11 @@ fn every_bad_value_of_a_sweep_is_told_once() {
 }
 
 #[test]
-fn a_point_and_an_expectation_are_told_together() {
-    let told = problems(&lab_with("\"10mbit\"", "\"0mbit\"").replace("[245, 320]", "[320, 245]"), &[]);
-    assert_eq!(told.len(), 1, "the file's own values come first: {told:#?}");
-    let told = problems(&lab_with("to = \"h2\"", "to = \"h9\"").replace("[245, 320]", "[320, 245]"), &[]);
-    assert!(told.len() == 2 && told[1].contains("expect[1].band"), "{told:#?}");
+fn problems_of_a_point_and_of_an_expectation_are_reported_together() {
+    let messages = problems(&lab_with("\"10mbit\"", "\"0mbit\"").replace("[245, 320]", "[320, 245]"), &[]);
+    assert_eq!(messages.len(), 1, "the file's own values come first: {messages:#?}");
+    let messages = problems(&lab_with("to = \"h2\"", "to = \"h9\"").replace("[245, 320]", "[320, 245]"), &[]);
+    assert!(messages.len() == 2 && messages[1].contains("expect[1].band"), "{messages:#?}");
 }
 
 /// Nothing in a file or its name may end a line or control a terminal.
@@ -418,36 +421,36 @@ fn no_text_can_forge_a_line() {
     let error = Experiment::parse("a\u{7} = 1", "evil\nlab.toml: fine\u{1b}[2J", &[]).unwrap_err().to_string();
     assert!(!error.contains(char::is_control), "{error:?}");
     let sweep = "[sweep]\n\"traffic.bulk.rate\" = [\"\u{202e}1\"]\n";
-    let told = message(&(lab_unswept() + sweep), &[]);
-    assert!(!told.contains('\u{202e}') && told.contains("\\u{202e}1"), "{told:?}");
+    let messages = message(&(lab_unswept() + sweep), &[]);
+    assert!(!messages.contains('\u{202e}') && messages.contains("\\u{202e}1"), "{messages:?}");
 }
 
 #[test]
 fn messages() {
-    let mut told = String::new();
-    let mut tell = |what: &str, message: String| {
-        writeln!(told, "{what}").unwrap();
+    let mut messages = String::new();
+    let mut add = |what: &str, message: String| {
+        writeln!(messages, "{what}").unwrap();
         for line in message.split('\n') {
             assert!(line.starts_with("lab.toml: ") && !line.contains(char::is_control), "{what}: {message}");
-            writeln!(told, "    {line}").unwrap();
+            writeln!(messages, "    {line}").unwrap();
         }
     };
     for (what, old, new) in EDITS {
-        tell(what, message(&lab_with(old, new), &[]));
+        add(what, message(&lab_with(old, new), &[]));
     }
     for (what, queue) in QUEUES {
         let text = lab_unswept().replace(r#"{ qdisc = "pfifo", limit = "100p" }"#, queue);
-        tell(what, message(&text, &[]));
+        add(what, message(&text, &[]));
     }
     for (what, keys) in TRAFFIC {
         let text = lab_unswept().replace("60s", "10000s").replace("kind = \"ping\"", keys);
-        tell(what, message(&text.replace("interval = \"100ms\"", ""), &[]));
+        add(what, message(&text.replace("interval = \"100ms\"", ""), &[]));
     }
     for (what, keys) in WIFI {
-        tell(what, message(&(lab_unswept() + "[[wifi]]\nname = \"wlan\"\n" + keys + "\n"), &[]));
+        add(what, message(&(lab_unswept() + "[[wifi]]\nname = \"wlan\"\n" + keys + "\n"), &[]));
     }
     for text in OVERRIDES {
-        tell(&format!("--set {}", text.escape_debug()), message(LAB, &set([text])));
+        add(&format!("--set {}", text.escape_debug()), message(LAB, &set([text])));
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(messages);
 }

@@ -1,4 +1,4 @@
-//! Entries that stand for several traffics, and the ports of servers.
+//! Entries that become several, and the ports of servers.
 
 mod common;
 
@@ -29,7 +29,7 @@ fn parts(kind: &str, keys: &str) -> Vec<Traffic> {
 }
 
 /// `name from>to` and the mark, in the order of the traffic.
-fn told(parts: &[Traffic]) -> Vec<String> {
+fn summaries(parts: &[Traffic]) -> Vec<String> {
     parts.iter().map(|part| format!("{} {}>{} {}", part.name, part.from, part.to, part.dscp)).collect()
 }
 
@@ -39,7 +39,7 @@ fn told(parts: &[Traffic]) -> Vec<String> {
 fn rrul_is_flents() {
     let parts = parts("rrul", "");
     assert_eq!(
-        told(&parts),
+        summaries(&parts),
         [
             "t.up.be 0>2 0",
             "t.up.bk 0>2 8",
@@ -87,15 +87,15 @@ fn rrul_be_has_as_many_parts_without_marks() {
         .chain(["be1", "be2", "be3"].map(|name| format!("t.udp.{name} 0>2 0")))
         .chain(["t.ping 0>2 0".to_owned()])
         .collect();
-    assert_eq!(told(&parts("rrul_be", "")), expected);
+    assert_eq!(summaries(&parts("rrul_be", "")), expected);
 }
 
 #[test]
 fn the_other_tests_are_flents_too() {
-    assert_eq!(told(&parts("tcp_bidirectional", "")), ["t.down 2>0 0", "t.up 0>2 0", "t.ping 0>2 0"]);
+    assert_eq!(summaries(&parts("tcp_bidirectional", "")), ["t.down 2>0 0", "t.up 0>2 0", "t.ping 0>2 0"]);
     for (kind, expected) in [("tcp_ndown", "t.down 2>0 0"), ("tcp_nup", "t.up 0>2 0")] {
         let parts = parts(kind, "flows = 12");
-        assert_eq!(told(&parts), [expected, "t.ping 0>2 0"]);
+        assert_eq!(summaries(&parts), [expected, "t.ping 0>2 0"]);
         assert!(matches!(&parts[0].kind, TrafficKind::Tcp(tcp) if tcp.flows == 12));
     }
 }
@@ -126,7 +126,7 @@ fn each_direction_has_the_congestion_control_of_the_host_that_sends() {
     assert_eq!([2, 3].map(|index| of(&scenario.traffic[index])), [Congestion::Westwood, Congestion::Cubic]);
 }
 
-/// A problem of a part is one of the entry in the file, and is told once.
+/// A problem of a part is one of the entry in the file, and is reported once.
 #[test]
 fn problems_name_the_entry() {
     let none = "[[traffic]]\nname = \"t\"\nkind = \"rrul\"\nfrom = \"h1\"\nto = \"h7\"";
@@ -206,7 +206,7 @@ fn servers_without_a_port_get_the_next_that_is_free() {
     assert_eq!([2, 3, 4].map(of), [(Some(Transport::Tcp), 2), (Some(Transport::Udp), 2), (Some(Transport::Tcp), 0)]);
 }
 
-/// The ports of all that an entry stands for, and 0 for ICMP.
+/// The ports of all parts of an entry, and 0 for ICMP.
 #[test]
 fn a_filter_by_traffic_has_the_ports_of_its_servers() {
     let queue = |filter: &str| {
@@ -225,8 +225,7 @@ fn a_filter_by_traffic_has_the_ports_of_its_servers() {
     assert_eq!(chosen("ping"), Match::Ports(vec![0]));
     assert_eq!(chosen("d"), Match::Ports(vec![5006]));
     let error = queue("traffic = \"bulks\"").unwrap_err();
-    let expected =
-        "lab.toml: link.bottleneck.queue.inner.filter[1].traffic: found \"bulks\", which is no traffic; allowed: ";
+    let expected = "lab.toml: link.bottleneck.queue.inner.filter[1].traffic: found \"bulks\", which names no [[traffic]] entry; allowed: ";
     assert!(error.starts_with(expected) && error.contains("did you mean"), "{error}");
     let scenario = with(
         &test_of("rrul", ""),
@@ -241,8 +240,7 @@ fn a_filter_by_traffic_has_the_ports_of_its_servers() {
 #[test]
 fn two_servers_at_one_port_of_a_node_are_refused() {
     let error = with(SERVERS, &["traffic.d.port=5001"]).unwrap_err();
-    let expected =
-        "lab.toml: traffic.d.port: found 5001, at which the same node serves traffic.b; allowed: a port of its own";
+    let expected = "lab.toml: traffic.d.port: found 5001, a port that the same node already uses for traffic.b; allowed: a different port";
     assert!(error.starts_with(expected), "{error}");
     for (port, allowed) in [("0", "from 1 to 19999"), ("20000", "from 1 to 19999")] {
         let error = with(SERVERS, &[&format!("traffic.d.port={port}")]).unwrap_err();

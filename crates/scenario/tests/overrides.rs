@@ -152,7 +152,7 @@ fn whatever_changes_what_happens_ends_the_sources_claims() {
         assert!(!expectation.applies(), "{text}");
         assert!(expectation.comparisons.is_empty(), "{text}");
         let reason = expectation.not_applicable.as_deref();
-        assert_eq!(reason, Some(format!("the source knows nothing of --set {text}").as_str()));
+        assert_eq!(reason, Some(format!("the source says nothing about --set {text}").as_str()));
     }
 }
 
@@ -186,10 +186,10 @@ fn a_table_adds_or_replaces_a_traffic() {
         ("traffic.call={kind='voip', from='h1', to='h9'}", "traffic.call.to"),
         (
             "traffic.call={kind='voip', name='x', from='h1', to='h2'}",
-            "traffic.call.name: found a name, which the path has",
+            "traffic.call.name: found a name, which the path already gives",
         ),
-        ("traffic.call=3", "traffic.call: found no key of a traffic"),
-        ("link.line={ends=['h1', 'h2']}", "link.line: found no key of a link"),
+        ("traffic.call=3", "traffic.call: found no key of a [[traffic]] entry"),
+        ("link.line={ends=['h1', 'h2']}", "link.line: found no key of a [[link]] entry"),
     ] {
         let error = Experiment::parse(&lab_unswept(), "lab.toml", &set([change])).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");

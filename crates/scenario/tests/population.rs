@@ -147,8 +147,11 @@ fn what_no_member_could_be_is_refused_before_anything_runs() {
         let error = bad(old, new);
         assert!(error.starts_with("homes.toml: ") && error.contains(expected), "{new}: {error}");
     }
-    let told = bad("max = 4", "max = 40000");
-    assert!(told.contains("at the point a member of population.group.dsl with traffic.bulk.flows = 40000"), "{told}");
+    let message = bad("max = 4", "max = 40000");
+    assert!(
+        message.contains("at the point a member of population.group.dsl with traffic.bulk.flows = 40000"),
+        "{message}"
+    );
     let missing = load(HOMES.split("[population]").next().unwrap(), &["population.sessions=3"]).unwrap_err();
     assert!(missing.contains("no [population]"), "{missing}");
 }

@@ -10,7 +10,7 @@ use toml::Value;
 const EVERY_KEY: &str = include_str!("every_key.toml");
 
 /// The way to a value in a document.
-type Place = Vec<Step>;
+type Location = Vec<Step>;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -20,7 +20,7 @@ enum Step {
 
 /// A table or key of [`EVERY_KEY`] with what the schema says about it.
 struct Found {
-    place: Place,
+    location: Location,
     /// JSON pointer into the schema.
     pointer: String,
 }
@@ -43,10 +43,10 @@ impl Walk {
         self.schema.pointer(pointer).unwrap()
     }
 
-    fn visit(&mut self, pointer: &str, value: &Value, place: &mut Place) {
+    fn visit(&mut self, pointer: &str, value: &Value, location: &mut Location) {
         let node = self.node(pointer).clone();
         if let Some(reference) = node.get("$ref").and_then(Json::as_str) {
-            return self.visit(reference.strip_prefix('#').unwrap(), value, place);
+            return self.visit(reference.strip_prefix('#').unwrap(), value, location);
         }
         if let Some(branches) = node.get("oneOf").or(node.get("anyOf")).and_then(Json::as_array) {
             let keyword = if node.get("oneOf").is_some() { "oneOf" } else { "anyOf" };
@@ -54,32 +54,34 @@ impl Walk {
                 let reference = branch.get("$ref").and_then(Json::as_str);
                 branch_fits(reference.map_or(branch, |reference| self.node(&reference[1..])), value)
             };
-            let Some(index) = branches.iter().position(fits) else { panic!("{place:?} fits no branch of {pointer}") };
-            return self.visit(&format!("{pointer}/{keyword}/{index}"), value, place);
+            let Some(index) = branches.iter().position(fits) else {
+                panic!("{location:?} fits no branch of {pointer}")
+            };
+            return self.visit(&format!("{pointer}/{keyword}/{index}"), value, location);
         }
         match value {
             Value::Table(table) if node.get("properties").is_some() => {
-                self.tables.push(Found { place: place.clone(), pointer: pointer.to_owned() });
+                self.tables.push(Found { location: location.clone(), pointer: pointer.to_owned() });
                 for (key, value) in table {
                     let pointer = format!("{pointer}/properties/{key}");
-                    place.push(Step::Key(key.clone()));
-                    self.keys.push(Found { place: place.clone(), pointer: pointer.clone() });
-                    self.visit(&pointer, value, place);
-                    place.pop();
+                    location.push(Step::Key(key.clone()));
+                    self.keys.push(Found { location: location.clone(), pointer: pointer.clone() });
+                    self.visit(&pointer, value, location);
+                    location.pop();
                 }
             }
             Value::Table(table) if node["additionalProperties"].is_object() => {
                 for (key, value) in table {
-                    place.push(Step::Key(key.clone()));
-                    self.visit(&format!("{pointer}/additionalProperties"), value, place);
-                    place.pop();
+                    location.push(Step::Key(key.clone()));
+                    self.visit(&format!("{pointer}/additionalProperties"), value, location);
+                    location.pop();
                 }
             }
             Value::Array(items) if node["items"].is_object() => {
                 for (i, item) in items.iter().enumerate() {
-                    place.push(Step::Item(i));
-                    self.visit(&format!("{pointer}/items"), item, place);
-                    place.pop();
+                    location.push(Step::Item(i));
+                    self.visit(&format!("{pointer}/items"), item, location);
+                    location.pop();
                 }
             }
             _ => {}
@@ -143,22 +145,22 @@ fn all_keys(node: &Json, pointer: &str, keys: &mut BTreeSet<String>) {
     }
 }
 
-fn at<'v>(document: &'v mut Value, place: &[Step]) -> &'v mut Value {
-    place.iter().fold(document, |value, step| match step {
+fn at<'v>(document: &'v mut Value, location: &[Step]) -> &'v mut Value {
+    location.iter().fold(document, |value, step| match step {
         Step::Key(key) => &mut value[key.as_str()],
         Step::Item(i) => &mut value[*i],
     })
 }
 
-fn with(place: &[Step], value: Value) -> Value {
+fn with(location: &[Step], value: Value) -> Value {
     let mut document = every_key();
-    *at(&mut document, place) = value;
+    *at(&mut document, location) = value;
     document
 }
 
-fn without(place: &[Step]) -> Value {
+fn without(location: &[Step]) -> Value {
     let mut document = every_key();
-    let (Some(Step::Key(key)), table) = (place.last(), &place[..place.len() - 1]) else { panic!("no key") };
+    let (Some(Step::Key(key)), table) = (location.last(), &location[..location.len() - 1]) else { panic!("no key") };
     at(&mut document, table).as_table_mut().unwrap().remove(key);
     document
 }
@@ -191,7 +193,7 @@ fn a_key_that_the_schema_does_not_have_is_refused_in_every_table() {
     for table in walk.tables {
         assert_eq!(walk.schema.pointer(&table.pointer).unwrap()["additionalProperties"], Json::Bool(false));
         let mut document = every_key();
-        at(&mut document, &table.place).as_table_mut().unwrap().insert("nonsense".to_owned(), Value::from(1));
+        at(&mut document, &table.location).as_table_mut().unwrap().insert("nonsense".to_owned(), Value::from(1));
         let error = load(&document).unwrap_err();
         assert!(error.to_string().contains("nonsense: found an unknown key; allowed: "), "{error}");
     }
@@ -204,7 +206,7 @@ fn a_required_key_can_not_be_left_out() {
     // `mtu`. A token bucket has either a limit or a latency. Of an sfq, the keys of RED need `redflowlimit`.
     let by_another_key = |key: &&Found| {
         let name = key.pointer.rsplit('/').next().unwrap();
-        let table = at(&mut every_key(), &key.place[..key.place.len() - 1]).clone();
+        let table = at(&mut every_key(), &key.location[..key.location.len() - 1]).clone();
         let has_bucket = table.get("qdisc").and_then(Value::as_str) == Some("tbf");
         ["window", "on", "off", "peakrate", "mtu", "redflowlimit", "trace", "walk", "preset"].contains(&name)
             || has_bucket && ["limit", "latency"].contains(&name)
@@ -214,7 +216,7 @@ fn a_required_key_can_not_be_left_out() {
         let required = walk.node(table).get("required").and_then(Json::as_array);
         let is_required = required.is_some_and(|names| names.iter().any(|n| n == name));
         let refused =
-            load(&without(&key.place)).is_err_and(|error| error.to_string().contains(": missing; required: "));
+            load(&without(&key.location)).is_err_and(|error| error.to_string().contains(": missing; required: "));
         assert_eq!(refused, is_required, "{}", key.pointer);
     }
 }
@@ -227,11 +229,11 @@ fn the_defaults_in_the_schema_are_those_in_effect() {
     for key in &walk.keys {
         let Some(default) = walk.node(&key.pointer).get("default") else { continue };
         let default = Value::try_from(default).unwrap();
-        let left_out = load(&without(&key.place));
-        assert!(left_out == load(&with(&key.place, default.clone())), "{:?} = {default}", key.place);
+        let left_out = load(&without(&key.location));
+        assert!(left_out == load(&with(&key.location, default.clone())), "{:?} = {default}", key.location);
         // A population is drawn once, so `repeat` has its default there; another repeat is refused.
-        let other = if key.pointer == "/properties/repeat" { with(&key.place, Value::from(3)) } else { every_key() };
-        assert!(left_out != load(&other), "{:?} changes nothing", key.place);
+        let other = if key.pointer == "/properties/repeat" { with(&key.location, Value::from(3)) } else { every_key() };
+        assert!(left_out != load(&other), "{:?} changes nothing", key.location);
         checked += 1;
     }
     assert!(checked > 25, "only {checked} defaults");
@@ -243,7 +245,7 @@ fn the_examples_in_the_schema_are_accepted() {
     for key in &walk.keys {
         let examples = walk.node(&key.pointer).get("examples").and_then(Json::as_array);
         for example in examples.into_iter().flatten() {
-            let document = with(&key.place, Value::try_from(example).unwrap());
+            let document = with(&key.location, Value::try_from(example).unwrap());
             let Err(error) = load(&document) else { continue };
             // An example may not suit the rest of the file, but must be right by itself.
             let clashes = [
@@ -255,7 +257,7 @@ fn the_examples_in_the_schema_are_accepted() {
                 "a second link",
                 "is not swept",
                 "of at least",
-                "where wifi.",
+                "of wifi.",
             ];
             let is_clash = clashes.iter().any(|clash| error.to_string().contains(clash));
             assert!(is_clash || error.problems()[0].path.starts_with("sweep"), "{example}: {error}");

@@ -34,15 +34,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod clock;
+mod event_queue;
 mod hosts;
 mod network;
 mod observation;
 mod random;
 mod simulation;
-mod slots;
 mod tap;
 pub mod tcp;
+mod timer_slots;
 mod timers;
 
 use std::ops::ControlFlow;
@@ -57,7 +57,7 @@ pub use observation::state::{PortState, SenderState, State};
 pub use observation::summary::{FlowPackets, PortPackets, Summary};
 pub use simulation::Simulation;
 pub use simulation::changes::Change;
-pub use tap::{Contents, Place, Sighting, Tap};
+pub use tap::{Contents, Hook, Sighting, Tap};
 
 /// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ pub enum SimError {
         /// What can be changed.
         hint: &'static str,
     },
-    /// The records can't be stored; finishing the run tells why.
+    /// The records can't be stored; finishing the run returns the reason.
     #[error("the records can't be stored")]
     Unrecorded,
     /// The records could not be stored.
@@ -124,7 +124,7 @@ fn seconds(ns: &u64) -> String {
 /// - Samples are taken at every multiple of the sample interval from 0 on, and at the duration. A sample shows the
 ///   state before anything else that happens in the same nanosecond.
 /// - At the duration, sampling, new probes and new pages stop, and objects that have not arrived count as unfinished.
-///   The run then continues, with its traffic unchanged, until every probe sent has been answered or dropped, or has
+///   The run then continues, with the traffic unchanged, until every probe sent has been answered or dropped, or has
 ///   timed out.
 /// - A change of a wire's rate applies to the next packet that is sent; the one on the wire finishes at the old rate.
 /// - Packets take the path of the fewest hops; among equals, the one whose links come first in the scenario.

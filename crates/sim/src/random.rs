@@ -11,17 +11,17 @@ pub(crate) enum Stream {
     Hosts,
     /// The clock of a host (by the index of its node).
     Clock(u32),
-    /// How late the timers of a traffic (by index) are.
+    /// How late the timers of an entry of traffic (by index) are.
     Traffic(u32),
-    /// The congestion controls of the connections of a traffic (by index).
+    /// The congestion controls of the connections of an entry of traffic (by index).
     Congestion(u32),
     /// The queueing discipline of a port (by index).
     Qdisc(u32),
     /// The channel of a Wi-Fi network (by index).
     Wifi(u32),
-    /// The rate of a link, and what becomes of its packets (by the index of its port).
+    /// The rate of a link, and its impairments (by the index of its port).
     Link(u32),
-    /// The hash of a flow, by the index of its traffic and its number there.
+    /// The hash of a flow, by the index of its entry of traffic and its number there.
     Hash { traffic: u32, number: u32 },
 }
 

@@ -7,10 +7,10 @@ use std::ops::ControlFlow;
 use bufferscope_records::{Recorder, Sink, Table};
 use bufferscope_scenario::Scenario;
 
-use crate::clock::Slot;
+use crate::event_queue::Slot;
 use crate::hosts::connections::Connections;
-use crate::hosts::sources::Sources;
-use crate::hosts::streams::Surroundings;
+use crate::hosts::sources::TrafficSources;
+use crate::hosts::streams::World;
 use crate::network::Network;
 use crate::network::packet::Body;
 use crate::network::routes::{PortIndex, Step};
@@ -18,8 +18,8 @@ use crate::network::traffic_class::Ecn;
 use crate::observation::recording::Recording;
 use crate::observation::state::{SenderState, State, ports_at};
 use crate::observation::summary;
-use crate::slots::{Slots, Target};
 use crate::tap::{Tap, Tapped};
+use crate::timer_slots::{Target, TimerSlots};
 use crate::{Change, Progress, SimError, Summary};
 
 /// Work between two progress reports, in [`Network::work`]'s units: about 10 ms. It is a count, because a run must not
@@ -62,10 +62,10 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// ```
 #[derive(Debug)]
 pub struct Simulation<S: Sink> {
-    /// The scenario as it is carried out: rates and starts are those that applied at each time. Boxed, like the next,
-    /// so that what every event needs lies close together.
+    /// The scenario as executed: rates and starts are those that applied at each time. Boxed, like the next, to keep
+    /// hot fields on few cache lines.
     scenario: Box<Scenario>,
-    /// The scenario as it was asked for last.
+    /// The scenario as last requested.
     asked: Box<Scenario>,
     changes: Vec<Change>,
     seed: u64,
@@ -74,8 +74,8 @@ pub struct Simulation<S: Sink> {
     net: Network,
     recording: Recording<S>,
     connections: Connections,
-    sources: Sources,
-    slots: Slots,
+    sources: TrafficSources,
+    slots: TimerSlots,
     /// When queues and flows are sampled.
     queues: Cadence,
     flows: Cadence,
@@ -137,12 +137,12 @@ impl<S: Sink> Simulation<S> {
     /// # Errors
     /// What [`run`](crate::run) refuses.
     pub fn new(scenario: Scenario, seed: u64, recorder: Recorder<S>) -> Result<Self, SimError> {
-        let slots = Slots::new(&scenario);
+        let slots = TimerSlots::new(&scenario);
         let mut recording = Recording::new(&scenario, recorder);
         let mut net = Network::new(&scenario, seed, slots)?;
         net.events.schedule_first(slots.sampler(), 0);
         net.events.schedule_first(slots.second(), SECOND_NS);
-        let sources = Sources::new(&scenario, seed, slots, &mut net, &mut recording);
+        let sources = TrafficSources::new(&scenario, seed, slots, &mut net, &mut recording);
         let connections = Connections::new(slots, net.flows.len() as u32);
         let [queues, flows] = [Table::Queues, Table::Flows].map(|table| Cadence::new(&scenario, table));
         Ok(Self {
@@ -286,8 +286,8 @@ impl<S: Sink> Simulation<S> {
             Target::Ring(port) => self.net.free_sent(port, &mut self.recording),
             Target::Timer(port) => self.net.timer_is_due(port, &mut self.recording),
             Target::Line(port) => self.arrivals(port, on_progress)?,
-            Target::Endpoint(index, side) => {
-                self.connections.timer(index, side, &mut self.net, &mut self.recording);
+            Target::Endpoint(index, role) => {
+                self.connections.timer(index, role, &mut self.net, &mut self.recording);
             }
             Target::Sampler => self.sample(on_progress)?,
             Target::Second => self.end_second(),
@@ -324,8 +324,8 @@ impl<S: Sink> Simulation<S> {
         let Self { sources, connections, net, recording, .. } = self;
         match body {
             Body::Tcp(segment) => {
-                if let Some((id, news)) = connections.receive(segment, ecn, net, recording) {
-                    sources.tell(id, news, &mut Surroundings { connections, net, recording });
+                if let Some((id, events)) = connections.receive(segment, ecn, net, recording) {
+                    sources.notify(id, events, &mut World { connections, net, recording });
                 }
             }
             Body::Echo(echo) => sources.receive_echo(*echo, net, recording),
@@ -357,7 +357,7 @@ impl<S: Sink> Simulation<S> {
     }
 
     fn sample_flows(&mut self, now_ns: u64, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
-        for first in (0..self.connections.places()).step_by(CONNECTIONS_AT_ONCE) {
+        for first in (0..self.connections.slots()).step_by(CONNECTIONS_AT_ONCE) {
             let places = first..first + CONNECTIONS_AT_ONCE;
             self.net.work += self.connections.sample(places, now_ns, &mut self.recording);
             self.pause(on_progress)?;
@@ -377,13 +377,13 @@ impl<S: Sink> Simulation<S> {
     fn begin(&mut self, traffic: u32) {
         if !self.lingering {
             let Self { sources, connections, net, recording, .. } = self;
-            sources.begin(traffic, &mut Surroundings { connections, net, recording });
+            sources.begin(traffic, &mut World { connections, net, recording });
         }
     }
 
     fn end(&mut self, traffic: u32) {
         let Self { sources, connections, net, recording, .. } = self;
-        sources.end(traffic, &mut Surroundings { connections, net, recording });
+        sources.end(traffic, &mut World { connections, net, recording });
     }
 
     #[inline(always)]

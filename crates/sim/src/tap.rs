@@ -1,29 +1,29 @@
-//! A tap: sees each packet at the places of the ports that it asks for, as a capture does.
+//! A tap: sees each packet at the hooks of the ports that it asks for, as a capture does.
 //!
-//! A simulation without a tap pays one test of a pointer per place. A tap cannot affect the run.
+//! A simulation without a tap pays one test of a pointer per hook. A tap cannot affect the run.
 
 use std::fmt::Debug;
 
 use bufferscope_scenario::{NodeIndex, PortIndex};
 
 use crate::network::Network;
-use crate::network::packet::{Body, Side, Way};
+use crate::network::packet::{Body, Direction, Role};
 use crate::network::pool::PacketId;
 use crate::network::routes::Step;
 use crate::tcp::Segment;
 
 /// Receives packets, in order of time.
 pub trait Tap: Debug + Send {
-    /// Whether packets at this place of this port are passed to [`see`](Self::see).
-    fn wants(&self, port: PortIndex, place: Place) -> bool;
+    /// Whether packets at this hook of this port are passed to [`see`](Self::see).
+    fn wants(&self, port: PortIndex, hook: Hook) -> bool;
 
-    /// A packet is at a place.
+    /// A packet passes a hook.
     fn see(&mut self, sighting: &Sighting);
 }
 
-/// Where in a port a packet is seen.
+/// A point of a port at which a tap sees packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Hook {
     /// It arrives at the queueing discipline, which may drop it now or later.
     Qdisc,
     /// It has left the discipline for the driver's ring, or for the driver of a port on the air.
@@ -36,16 +36,16 @@ pub enum Place {
     Dropped,
 }
 
-/// A packet at a place.
+/// A packet at a hook.
 #[derive(Clone, Copy, Debug)]
 pub struct Sighting {
     /// The time since the run began.
     pub t_ns: u64,
     /// The port.
     pub port: PortIndex,
-    /// Where in the port.
-    pub place: Place,
-    /// Why it was dropped, as the records say it. `None` at other places than [`Place::Dropped`].
+    /// The hook of the port.
+    pub hook: Hook,
+    /// Why it was dropped, as the records say it. `None` at other hooks than [`Hook::Dropped`].
     pub reason: Option<&'static str>,
     /// The host that sent it.
     pub source: NodeIndex,
@@ -79,7 +79,7 @@ pub enum Contents {
     },
     /// An ICMP echo message.
     Echo {
-        /// Index of the traffic.
+        /// Index of the entry of traffic.
         traffic: u32,
         /// Number of the request, from 0.
         seq: u64,
@@ -88,9 +88,9 @@ pub enum Contents {
     },
     /// A UDP datagram.
     Datagram {
-        /// Index of the traffic.
+        /// Index of the entry of traffic.
         traffic: u32,
-        /// Index of the flow within the traffic.
+        /// Index of the flow within the entry.
         stream: u32,
         /// Number of the datagram, from 0.
         seq: u64,
@@ -103,7 +103,7 @@ pub enum Contents {
 #[derive(Debug)]
 pub(crate) struct Tapped {
     tap: Box<dyn Tap>,
-    /// The number of the connection at each place.
+    /// The number of the connection in each slot.
     connections: Vec<u64>,
     opened: u64,
 }
@@ -113,14 +113,14 @@ impl Tapped {
         Self { tap, connections: Vec::new(), opened: 0 }
     }
 
-    /// A connection is opened at this place, where maybe another one was before.
+    /// A connection is opened in this slot, which another one may have used before.
     #[cold]
-    pub(crate) fn open(&mut self, place: u32) {
-        let place = place as usize;
-        if place >= self.connections.len() {
-            self.connections.resize(place + 1, 0);
+    pub(crate) fn open(&mut self, slot: u32) {
+        let slot = slot as usize;
+        if slot >= self.connections.len() {
+            self.connections.resize(slot + 1, 0);
         }
-        self.connections[place] = self.opened;
+        self.connections[slot] = self.opened;
         self.opened += 1;
     }
 }
@@ -128,24 +128,24 @@ impl Tapped {
 impl Network {
     /// Shows a packet to the tap, if there is one.
     #[inline(always)]
-    pub(crate) fn show(&mut self, packet: PacketId, port: PortIndex, place: Place) {
+    pub(crate) fn show(&mut self, packet: PacketId, port: PortIndex, hook: Hook) {
         if self.tapped.is_some() {
-            self.show_to_tap(packet, port, place, None);
+            self.show_to_tap(packet, port, hook, None);
         }
     }
 
     /// Shows a packet that was dropped to the tap, if there is one.
     pub(crate) fn show_drop(&mut self, packet: PacketId, port: PortIndex, reason: &'static str) {
         if self.tapped.is_some() {
-            self.show_to_tap(packet, port, Place::Dropped, Some(reason));
+            self.show_to_tap(packet, port, Hook::Dropped, Some(reason));
         }
     }
 
     #[cold]
-    fn show_to_tap(&mut self, packet: PacketId, port: PortIndex, place: Place, reason: Option<&'static str>) {
+    fn show_to_tap(&mut self, packet: PacketId, port: PortIndex, hook: Hook, reason: Option<&'static str>) {
         let Some(mut tapped) = self.tapped.take() else { return };
-        if tapped.tap.wants(port, place) {
-            let sighting = self.sighting(packet, port, place, reason, &tapped.connections);
+        if tapped.tap.wants(port, hook) {
+            let sighting = self.sighting(packet, port, hook, reason, &tapped.connections);
             tapped.tap.see(&sighting);
         }
         self.tapped = Some(tapped);
@@ -155,7 +155,7 @@ impl Network {
         &self,
         packet: PacketId,
         port: PortIndex,
-        place: Place,
+        hook: Hook,
         reason: Option<&'static str>,
         connections: &[u64],
     ) -> Sighting {
@@ -163,7 +163,7 @@ impl Network {
         let contents = match *self.pool.body(packet) {
             Body::Tcp(tcp) => Contents::Segment {
                 connection: connections[tcp.connection as usize],
-                to_server: tcp.to == Side::Server,
+                to_server: tcp.to == Role::Server,
                 segment: tcp.segment,
             },
             Body::Echo(echo) => Contents::Echo { traffic: echo.ping, seq: echo.seq, is_reply: echo.is_reply() },
@@ -171,13 +171,13 @@ impl Network {
                 traffic: datagram.traffic,
                 stream: datagram.stream,
                 seq: datagram.seq,
-                to_server: datagram.way == Way::Out,
+                to_server: datagram.direction == Direction::Forward,
             },
         };
         Sighting {
             t_ns: self.now(),
             port,
-            place,
+            hook,
             reason,
             source: header.source,
             destination: self.routes.destination(header.destination),

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_timers_go_off_when_they_are_told_to() {
+    fn exact_timers_fire_when_they_are_set_to() {
         assert_eq!(Timers::Exact.expiry_ns(3, 39), 42);
         assert_eq!(Timers::Exact.timeout_ns(39), 39);
     }

@@ -139,7 +139,7 @@ fn a_call_takes_the_time_worked_out_by_hand_each_way() {
         let gaps = sent.windows(2).map(|pair| pair[1] - pair[0]);
         assert!(gaps.into_iter().all(|gap| gap.abs_diff(20 * MS) < 50_000), "{stream}: every 20 ms");
     }
-    assert!(optional(&sink, Table::Probes, "rtt_ns").iter().all(Option::is_none), "nobody answers a packet");
+    assert!(optional(&sink, Table::Probes, "rtt_ns").iter().all(Option::is_none), "packets are not answered");
     assert_eq!(
         run(&dumbbell("10s", "rate = '1mbit'", &format!("{CALL}both_ways = false")), 1).output.rows(Table::Probes),
         500
@@ -209,7 +209,7 @@ fn a_question_is_asked_again_and_the_first_answer_counts() {
 #[test]
 fn a_look_up_without_an_answer_in_time_has_failed() {
     let summary = run(&dumbbell("10s", "rate = '1mbit'", &dns("timeout = '10ms'\nattempts = 2")), 1);
-    assert_eq!(summary.flows[0].sent, 400, "the server answers whoever may still listen");
+    assert_eq!(summary.flows[0].sent, 400, "the server answers in any case");
     assert_eq!(optional(&summary.output, Table::Transfers, "finished_ns"), vec![None; 100]);
 }
 

@@ -15,7 +15,7 @@ fn example(name: &str) -> Experiment {
     Experiment::parse(&text, name, &[]).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The durations, in seconds, of the finished transfers that a traffic began in a period of time.
+/// The durations, in seconds, of the finished transfers that an entry of traffic began in a period of time.
 fn took_s(sink: &MemorySink, traffic: &str, begun_s: std::ops::Range<u64>) -> Vec<f64> {
     let starts = optional(sink, Table::Transfers, "started_ns");
     let ends = optional(sink, Table::Transfers, "finished_ns");

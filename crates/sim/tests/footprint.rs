@@ -73,8 +73,8 @@ fn the_growth_of_a_case() {
 fn growth_of(case: usize) -> u64 {
     let mut again = Command::new(std::env::current_exe().unwrap());
     again.args(["--exact", "--ignored", "--nocapture", "the_growth_of_a_case"]).env("CASE", case.to_string());
-    let told = String::from_utf8(again.output().unwrap().stdout).unwrap();
-    let line = told.lines().find_map(|line| line.strip_prefix("growth ")).unwrap_or_else(|| panic!("{told}"));
+    let output = String::from_utf8(again.output().unwrap().stdout).unwrap();
+    let line = output.lines().find_map(|line| line.strip_prefix("growth ")).unwrap_or_else(|| panic!("{output}"));
     line.parse().unwrap()
 }
 

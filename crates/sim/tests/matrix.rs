@@ -25,7 +25,7 @@ const QUEUES: [(&str, &str); 6] = [
     ("codel ecn", "qdisc = 'codel', ecn = true"),
 ];
 
-/// One flow, which speaks ECN if the queue does, and a ping through that queue.
+/// One flow, which uses ECN if the queue does, and a ping through that queue.
 fn alone(congestion: Congestion, queue: &str) -> MemorySink {
     let window = if congestion == Congestion::Window { "window = '40p'" } else { "" };
     let ecn = queue.contains("ecn = true");

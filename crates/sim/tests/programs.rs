@@ -43,8 +43,8 @@ fn a_flow_makes_its_transfers_one_after_the_other_over_new_connections() {
     started.sort_unstable();
     finished.sort_unstable();
     assert!(started[1] < MS, "two at once: {started:?}");
-    // The next begins when the sender has heard that the receiver has closed too: half a round trip of 20 ms later, and
-    // what stands in the queue of the other's packets does not hold up an acknowledgement.
+    // The next begins when the sender learns that the receiver has closed too: half a round trip of 20 ms later, and
+    // what is queued of the other's packets does not hold up an acknowledgement.
     for (next, end) in started[2..].iter().zip(&finished) {
         assert!((10 * MS..15 * MS).contains(&(next - end)), "{started:?} {finished:?}");
     }

@@ -58,7 +58,7 @@ fn reports_come_at_bounded_work_where_there_is_much_to_sample() {
 }
 
 #[test]
-fn whoever_is_told_can_end_the_run() {
+fn the_progress_callback_can_end_the_run() {
     let recorder = Recorder::new(MemorySink::default());
     let scenario = scenario("delay = '20ms'", "kind = 'tcp', flows = 100");
     let outcome = bufferscope_sim::run(&scenario, 1, recorder, &mut |_| ControlFlow::Break(()));

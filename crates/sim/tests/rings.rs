@@ -1,4 +1,4 @@
-//! Drivers' rings in whole runs: what stands in them, what they do to the queue above, and who learns of it.
+//! Drivers' rings in whole runs: what is queued in them, their effect on the queue above, and on the sender.
 
 mod common;
 
@@ -57,7 +57,7 @@ fn a_packet_waits_for_all_in_the_queue_and_all_in_the_ring() {
         let sink = overload(ring);
         assert_eq!(smallest_and_largest(&samples(&sink, "ring", "packets")), (holds, holds), "{ring}");
         assert!(smallest_and_largest(&samples(&sink, "qdisc", "packets")).0 >= 48, "{ring}");
-        // Of the packet being sent, about half is left; one place of the queue may be free for a moment.
+        // Of the packet being sent, about half is left; one packet of the queue may be missing for a moment.
         let waited = frames_waited(&sink);
         assert!((holds + 48..=holds + 50).contains(&waited), "{ring}: {waited} frames");
     }
@@ -149,7 +149,7 @@ fn own_port(ring: &str) -> (u64, u64) {
 }
 
 #[test]
-fn a_small_queue_counts_what_stands_in_the_ring() {
+fn a_small_queue_counts_what_is_in_the_ring() {
     // TCP small queues allow two to three packets of a connection in its host, whatever the layer.
     let (queue, ring) = own_port(r#"{ size = "64p", bql = false }"#);
     assert_eq!(queue, 0, "the ring takes all");

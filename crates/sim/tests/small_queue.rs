@@ -57,7 +57,7 @@ fn two_packets_of_each_connection_stand_in_a_slow_port() {
 }
 
 #[test]
-fn a_thousandth_of_a_second_at_the_pacing_rate_stands_in_a_fast_port() {
+fn a_millisecond_at_the_pacing_rate_is_queued_in_a_fast_port() {
     let sink = own_port("200mbit", 1);
     // In congestion avoidance the rate is 1.2 windows a round trip; the window does not grow any more as it is not what
     // limits.

@@ -71,7 +71,7 @@ fn own_interface(stacked: &str) -> (u64, u64) {
 }
 
 #[test]
-fn a_host_is_not_told_of_drops_below_a_stacked_queue() {
+fn a_host_is_not_notified_of_drops_below_a_stacked_queue() {
     // What its own queue has no room for, TCP has not sent. What is dropped below a queue that took it is lost.
     let (resent, dropped) = own_interface("");
     assert!(dropped > 50 && resent < dropped / 4, "{resent} of {dropped}");

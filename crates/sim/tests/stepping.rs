@@ -160,7 +160,7 @@ proptest! {
             for ((other, _), at_ns) in others.iter().zip(times) {
                 simulation.advance(at_ns, &mut go_on).unwrap();
                 if let Err(error) = simulation.change(mixed(&scenario, other), vec![]) {
-                    assert!(error.to_string().ends_with("what begins now must stop later"), "{error}");
+                    assert!(error.to_string().ends_with("traffic that is added now must stop later"), "{error}");
                 }
             }
             finish(simulation)

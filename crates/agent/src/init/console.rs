@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 
 use bufferscope_agent::Error;
-use bufferscope_agent::shell::{self, Console, Ending, Told};
+use bufferscope_agent::shell::{self, Console, Ending, ExitReport};
 use nix::sys::termios::tcdrain;
 use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout};
 
@@ -12,16 +12,16 @@ use super::{InitError, ports};
 
 /// Runs the program, and writes to `report` how it ended.
 pub(super) fn run(console: Result<Console, Error>, mut report: File) -> Result<(), InitError> {
-    let told = match console.map(attach) {
-        Ok(Ok(console)) => Told::from(shell::in_guest(console)),
+    let exit_report = match console.map(attach) {
+        Ok(Ok(console)) => ExitReport::from(shell::in_guest(console)),
         Ok(Err(error)) => return Err(error),
-        Err(error) => Told::from(Err::<Ending, _>(error)),
+        Err(error) => ExitReport::from(Err::<Ending, _>(error)),
     };
     // The program's output must precede the report of its end. On a port, this call does not wait, and there is nothing
     // to wait for.
     let _ = tcdrain(io::stdout());
-    let text = serde_json::to_vec(&told).expect("words and numbers are JSON");
-    report.write_all(&text).map_err(InitError::step("telling how the program ended"))
+    let text = serde_json::to_vec(&exit_report).expect("words and numbers are JSON");
+    report.write_all(&text).map_err(InitError::step("reporting how the program ended"))
 }
 
 /// Gives this process its standard streams, which the program inherits.

@@ -30,7 +30,7 @@ pub(super) fn come_first() -> Result<(), InitError> {
     threads
         .into_iter()
         .try_for_each(|thread| put_first(thread, Before::Ordinary))
-        .map_err(InitError::step(format!("putting {THREAD} before programs")))
+        .map_err(InitError::step(format!("raising the priority of {THREAD}")))
 }
 
 /// The thread number of a directory of [`PROCESSES`], if that thread handles packets.

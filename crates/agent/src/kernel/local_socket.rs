@@ -32,14 +32,14 @@ pub(crate) fn connected(name: &str) -> io::Result<OwnedFd> {
     if is_own(&socket)? { Ok(socket) } else { Err(Errno::EPERM.into()) }
 }
 
-/// The next connection from the same user; `None` if nobody is waiting.
+/// The next connection from the same user; `None` if none is waiting.
 pub(crate) fn accepted(listener: &OwnedFd) -> io::Result<Option<OwnedFd>> {
     loop {
         let accepted = match accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK) {
             Err(Errno::EAGAIN | Errno::EINTR | Errno::ECONNABORTED) => return Ok(None),
             other => other?,
         };
-        // SAFETY: the kernel just gave this descriptor, and nobody else has it.
+        // SAFETY: the kernel just gave this descriptor, and nothing else owns it.
         let socket = unsafe { OwnedFd::from_raw_fd(accepted) };
         if is_own(&socket)? {
             return Ok(Some(socket));
@@ -65,7 +65,7 @@ pub(crate) fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<(usize,
     let mut descriptors = Vec::new();
     for control in received.cmsgs()? {
         if let ControlMessageOwned::ScmRights(received) = control {
-            // SAFETY: the kernel just gave these descriptors, and nobody else has them.
+            // SAFETY: the kernel just gave these descriptors, and nothing else owns them.
             descriptors.extend(received.into_iter().map(|descriptor| unsafe { OwnedFd::from_raw_fd(descriptor) }));
         }
     }

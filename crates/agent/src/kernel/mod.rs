@@ -1,10 +1,11 @@
-//! The parts of Linux that the agent talks to, one per file, beside those of `crates/endpoint`. Unsafe code is allowed
-//! only in here and in `init::pause`.
+//! The parts of Linux that the agent talks to, one per file, in addition to those of `crates/endpoint`. Unsafe code is
+//! allowed only in here and in `init::pause`.
 
 pub(crate) mod carrier;
+pub(crate) mod child_env;
+pub(crate) mod child_process;
 pub(crate) mod cpu;
 pub(crate) mod device_drops;
-pub(crate) mod dialogue;
 mod ethtool;
 pub(crate) mod inherited;
 pub(crate) mod local_socket;
@@ -19,7 +20,6 @@ pub(crate) mod qdisc_stats;
 pub(crate) mod random;
 pub(crate) mod ring;
 pub(crate) mod socket_tables;
-pub(crate) mod surroundings;
 pub(crate) mod sysctl;
 pub(crate) mod terminal;
 pub(crate) mod tool;

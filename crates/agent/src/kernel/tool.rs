@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use super::dialogue::{self, Ended};
+use super::child_process::{self, Ended};
 use super::namespace::Namespace;
 
 /// A command that takes this long is stuck: even a network of hundreds of devices is built in seconds.
@@ -28,14 +28,14 @@ pub enum ToolError {
         source: io::Error,
     },
     /// The kernel, or the tool, refused a command.
-    #[error("`{command}` in {namespace}: {answer}")]
+    #[error("`{command}` in {namespace}: {stderr}")]
     Refused {
         /// The command.
         command: String,
         /// Where it ran.
         namespace: String,
         /// What the tool said.
-        answer: String,
+        stderr: String,
     },
     /// The tool did not end in time.
     #[error("`{command}` in {namespace}: not done within {} s", LIMIT.as_secs())]
@@ -62,22 +62,22 @@ pub(crate) fn run(tool: &'static str, namespace: &Namespace, name: &str, lines: 
     }
     let failed = |source| ToolError::Io { tool, source };
     let child = start(tool, namespace, &[])?;
-    let ended = dialogue::hold(child, (lines.join("\n") + "\n").as_bytes(), LIMIT).map_err(failed)?;
-    let Ended { status, answer } = ended.ok_or_else(|| stuck(tool, lines, name))?;
+    let ended = child_process::run_with_input(child, (lines.join("\n") + "\n").as_bytes(), LIMIT).map_err(failed)?;
+    let Ended { status, stderr } = ended.ok_or_else(|| stuck(tool, lines, name))?;
     if status.success() {
         return Ok(());
     }
-    let line = failed_lines(&answer).first().and_then(|line| lines.get(line - 1)).unwrap_or(&lines[0]);
-    Err(ToolError::Refused { command: format!("{tool} {line}"), namespace: name.to_owned(), answer: said(&answer) })
+    let line = failed_lines(&stderr).first().and_then(|line| lines.get(line - 1)).unwrap_or(&lines[0]);
+    Err(ToolError::Refused { command: format!("{tool} {line}"), namespace: name.to_owned(), stderr: message(&stderr) })
 }
 
 /// Tries commands independently of each other; returns for each whether it succeeded.
 pub(crate) fn attempt(tool: &'static str, namespace: &Namespace, lines: &[String]) -> Result<Vec<bool>, ToolError> {
     let failed = |source| ToolError::Io { tool, source };
     let child = start(tool, namespace, &["-force"])?;
-    let ended = dialogue::hold(child, (lines.join("\n") + "\n").as_bytes(), LIMIT).map_err(failed)?;
-    let Ended { answer, .. } = ended.ok_or_else(|| stuck(tool, lines, "a scratch namespace"))?;
-    let failures = failed_lines(&answer);
+    let ended = child_process::run_with_input(child, (lines.join("\n") + "\n").as_bytes(), LIMIT).map_err(failed)?;
+    let Ended { stderr, .. } = ended.ok_or_else(|| stuck(tool, lines, "a scratch namespace"))?;
+    let failures = failed_lines(&stderr);
     Ok((1..=lines.len()).map(|line| !failures.contains(&line)).collect())
 }
 
@@ -105,13 +105,13 @@ impl StandbyTc {
     /// Ends the `tc`. Returns an error if any of its commands failed.
     pub(crate) fn finish(self) -> Result<(), ToolError> {
         let failed = |source| ToolError::Io { tool: "tc", source };
-        let ended = dialogue::hold(self.child, &[], LIMIT).map_err(failed)?;
-        let Ended { status, answer } =
+        let ended = child_process::run_with_input(self.child, &[], LIMIT).map_err(failed)?;
+        let Ended { status, stderr } =
             ended.ok_or_else(|| stuck("tc", std::slice::from_ref(&self.last), &self.name))?;
         if status.success() {
             return Ok(());
         }
-        Err(ToolError::Refused { command: format!("tc {}", self.last), namespace: self.name, answer: said(&answer) })
+        Err(ToolError::Refused { command: format!("tc {}", self.last), namespace: self.name, stderr: message(&stderr) })
     }
 }
 
@@ -154,16 +154,16 @@ fn path_after(mut own: OsString) -> OsString {
 }
 
 /// The numbers, from 1, of the lines of a batch that failed: `Command failed -:3`.
-fn failed_lines(answer: &str) -> Vec<usize> {
+fn failed_lines(stderr: &str) -> Vec<usize> {
     let number = |line: &str| line.strip_prefix("Command failed -:")?.trim().parse().ok().filter(|&line| line > 0);
-    answer.lines().filter_map(number).collect()
+    stderr.lines().filter_map(number).collect()
 }
 
 /// The tool's message about the failure, on one line.
-fn said(answer: &str) -> String {
+fn message(stderr: &str) -> String {
     let lines: Vec<&str> =
-        answer.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with("Command failed")).collect();
-    if lines.is_empty() { "failed without a word".to_owned() } else { lines.join("; ") }
+        stderr.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with("Command failed")).collect();
+    if lines.is_empty() { "failed without a message".to_owned() } else { lines.join("; ") }
 }
 
 #[cfg(test)]
@@ -173,11 +173,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_are_told_by_line() {
-        let answer = "Error: Specified qdisc kind is unknown.\nCommand failed -:2\nRED: set bandwidth to 10Mbit\n\
+    fn failures_are_reported_by_line() {
+        let stderr = "Error: Specified qdisc kind is unknown.\nCommand failed -:2\nRED: set bandwidth to 10Mbit\n\
                       Error: Specified qdisc kind is unknown.\nCommand failed -:5\n";
-        assert_eq!(failed_lines(answer), [2, 5]);
-        assert_eq!(said("Error: No such device.\nCommand failed -:1\n"), "Error: No such device.");
+        assert_eq!(failed_lines(stderr), [2, 5]);
+        assert_eq!(message("Error: No such device.\nCommand failed -:1\n"), "Error: No such device.");
     }
 
     #[test]
@@ -196,8 +196,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_answer_is_read(answer in "(Command failed -:[0-9x]{0,30}\n?|.{0,20}\n){0,4}") {
-            let _ = (failed_lines(&answer), said(&answer));
+        fn any_stderr_is_parsed(stderr in "(Command failed -:[0-9x]{0,30}\n?|.{0,20}\n){0,4}") {
+            let _ = (failed_lines(&stderr), message(&stderr));
         }
     }
 }

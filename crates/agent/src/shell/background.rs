@@ -1,4 +1,4 @@
-//! Commands that run beside the program: a server on another host, a packet trace.
+//! Commands that run in parallel with the program: a server on another host, a packet trace.
 
 use std::process::Stdio;
 use std::thread::sleep;
@@ -8,12 +8,12 @@ use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 
 use super::ending::{Ending, waited};
-use super::lab::Lab;
 use super::program::command;
 use super::request::Beside;
+use super::testbed::Testbed;
 use crate::error::Error;
+use crate::kernel::child_env::TerminalMode;
 use crate::kernel::socket_tables;
-use crate::kernel::surroundings::Stance;
 
 /// A command that opens a socket does so within this time, even on a busy machine. A command that opens none causes no
 /// longer delay than this.
@@ -46,23 +46,23 @@ impl Background {
 
 /// Starts commands, and waits until every host has as many additional sockets as it has commands. A program that is
 /// started after that finds its servers.
-pub(super) fn start(lab: &Lab, wanted: &[Beside]) -> Result<Vec<Background>, Error> {
-    let failed = || Error::step("looking whether the commands beside the program are ready");
+pub(super) fn start(testbed: &Testbed, wanted: &[Beside]) -> Result<Vec<Background>, Error> {
+    let failed = || Error::step("checking whether the background commands are ready");
     let mut started = Vec::new();
     let mut awaited = Vec::new();
     for beside in wanted {
-        let host = lab.host(&beside.on)?;
-        let before = socket_tables::count(lab.namespace(host)).map_err(failed())?;
+        let host = testbed.host(&beside.on)?;
+        let before = socket_tables::count(testbed.namespace(host)).map_err(failed())?;
         let commands = wanted.iter().filter(|other| other.on == beside.on).count();
         awaited.push((host, before + commands));
         started.push((beside, host));
     }
     let start = |(beside, host): (&Beside, usize)| {
-        let surroundings = lab.surroundings(host)?;
+        let child_env = testbed.child_env(host)?;
         let mut shell = command("/bin/sh", &beside.on);
         // Its output would disturb the program's screen, so only its error messages are shown.
         shell.args(["-c", &beside.command]).stdin(Stdio::null()).stdout(Stdio::null());
-        let child = surroundings.spawn(Stance::Detached, &mut shell);
+        let child = child_env.spawn(TerminalMode::Detached, &mut shell);
         let child = child.map_err(|source| Error::Program { name: "/bin/sh".into(), source })?;
         let process = Pid::from_raw(child.id() as i32);
         Ok(Background { process, host: beside.on.clone(), command: beside.command.clone() })
@@ -72,7 +72,7 @@ pub(super) fn start(lab: &Lab, wanted: &[Beside]) -> Result<Vec<Background>, Err
     while Instant::now() < until && !running.is_empty() {
         let mut ready = true;
         for &(host, sockets) in &awaited {
-            ready &= socket_tables::count(lab.namespace(host)).map_err(failed())? >= sockets;
+            ready &= socket_tables::count(testbed.namespace(host)).map_err(failed())? >= sockets;
         }
         if ready {
             break;

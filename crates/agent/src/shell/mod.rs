@@ -3,33 +3,33 @@
 //! This process builds the network, holds it, and waits for the program. The program has the user's terminal, files and
 //! rights. Its network, its host name and the names of its neighbours are those of the host. Programs run in a PID
 //! namespace that ends with this process, so that none of them outlives the network or keeps it from ending. A shell
-//! that joins a network also runs this program. Through the holder's [`door`], it asks for the descriptors of the
-//! namespaces that it has to enter.
+//! that joins a network also runs this program. Through the holder's [`join_socket`], it asks for the descriptors of
+//! the namespaces that it has to enter.
 
-mod attend;
 mod background;
-mod door;
 mod ending;
-mod lab;
+mod exit_report;
+mod join_socket;
 mod program;
 mod request;
+mod supervise;
 mod terminal;
-mod told;
+mod testbed;
 
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, RawFd};
 
 pub use ending::Ending;
+pub use exit_report::ExitReport;
 pub use request::{Beside, Build, Console, ShellRequest, Wanted};
-pub use told::Told;
 
 use crate::error::Error;
 use crate::kernel::inherited;
-use attend::Attendant;
-use door::Door;
-use lab::Lab;
+use join_socket::JoinSocket;
 use program::Program;
+use supervise::Supervisor;
+use testbed::Testbed;
 
 /// Reads a [`ShellRequest`] from an inherited descriptor, runs a program accordingly, and reports how it ended. The
 /// process must be single-threaded.
@@ -40,10 +40,10 @@ pub fn shell(request: RawFd, command: Vec<OsString>) -> Result<Ending, Error> {
     let program = Program::new(command);
     match &request.network {
         Wanted::Build(build) => {
-            // This is done before this process leaves the machine's network, because other shells look for the door
+            // This is done before this process leaves the machine's network, because other shells look for the socket
             // there.
-            let door = Door::open().map_err(Error::step("opening the door for other shells"))?;
-            in_own_network(&request, build, &program, Some(door))
+            let join_socket = JoinSocket::open().map_err(Error::step("opening the socket for shells that join"))?;
+            in_own_network(&request, build, &program, Some(join_socket))
         }
         Wanted::Join(process) => in_others_network(&request, *process, &program),
     }
@@ -72,40 +72,40 @@ fn in_own_network(
     request: &ShellRequest,
     build: &Build,
     program: &Program,
-    door: Option<Door>,
+    join_socket: Option<JoinSocket>,
 ) -> Result<Ending, Error> {
-    let mut lab = Lab::build(build)?;
-    let host = lab.host(&request.on)?;
+    let mut testbed = Testbed::build(build)?;
+    let host = testbed.host(&request.on)?;
     if !request.quiet {
-        eprintln!("bufferscope: this is {} of {}", request.on, lab.addresses());
-        if door.is_some() {
+        eprintln!("bufferscope: this is {} of {}", request.on, testbed.addresses());
+        if join_socket.is_some() {
             eprintln!("bufferscope: another shell in this network: bufferscope shell {} --on HOST", std::process::id());
         }
     }
-    let mut attendant = Attendant::new().map_err(Error::step("preparing the program"))?;
-    lab.animate(build)?;
-    let beside = background::start(&lab, &build.with)?;
-    lab.begin();
-    let child = program.start(lab.surroundings(host)?, attendant.stance())?;
-    attendant.beside = beside;
-    if let Some(door) = door {
-        attendant.serve(door, &lab);
+    let mut supervisor = Supervisor::new().map_err(Error::step("preparing the program"))?;
+    testbed.animate(build)?;
+    let beside = background::start(&testbed, &build.with)?;
+    testbed.begin();
+    let child = program.start(testbed.child_env(host)?, supervisor.terminal_mode())?;
+    supervisor.beside = beside;
+    if let Some(join_socket) = join_socket {
+        supervisor.serve(join_socket, &testbed);
     }
-    let ending = attendant.attend(child).map_err(Error::step("waiting for the program"))?;
-    lab.processes.ask_to_end();
-    attendant.await_beside();
-    lab.processes.await_orphans();
+    let ending = supervisor.supervise(child).map_err(Error::step("waiting for the program"))?;
+    testbed.processes.ask_to_end();
+    supervisor.await_beside();
+    testbed.processes.await_orphans();
     if !request.quiet {
-        lab.report();
+        testbed.report();
     }
     Ok(ending)
 }
 
 fn in_others_network(request: &ShellRequest, process: i32, program: &Program) -> Result<Ending, Error> {
-    let entry = door::knock(process, &request.on)?;
-    let mut attendant = Attendant::new().map_err(Error::step("preparing the program"))?;
-    let (surroundings, holder) = entry.enter()?;
-    let child = program.start(surroundings, attendant.stance())?;
-    attendant.holder = Some(holder);
-    attendant.attend(child).map_err(Error::step("waiting for the program"))
+    let entry = join_socket::knock(process, &request.on)?;
+    let mut supervisor = Supervisor::new().map_err(Error::step("preparing the program"))?;
+    let (child_env, holder) = entry.enter()?;
+    let child = program.start(child_env, supervisor.terminal_mode())?;
+    supervisor.holder = Some(holder);
+    supervisor.supervise(child).map_err(Error::step("waiting for the program"))
 }

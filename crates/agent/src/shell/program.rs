@@ -4,12 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::process::{Child, Command};
 
 use crate::error::Error;
-use crate::kernel::surroundings::{Stance, Surroundings};
+use crate::kernel::child_env::{ChildEnv, TerminalMode};
 use crate::kernel::tool::search_path;
 
 /// The shell if the user has not chosen one.
 const SHELL: &str = "/bin/sh";
-/// The environment variable that tells a program on which host it runs.
+/// The environment variable that contains the name of the host on which a program runs.
 const VARIABLE: &str = "BUFFERSCOPE_HOST";
 
 /// A program with its arguments.
@@ -24,10 +24,10 @@ impl Program {
     }
 
     /// Starts the program.
-    pub(super) fn start(&self, surroundings: Surroundings, stance: Stance) -> Result<Child, Error> {
+    pub(super) fn start(&self, child_env: ChildEnv, terminal_mode: TerminalMode) -> Result<Child, Error> {
         let [name, arguments @ ..] = &self.0[..] else { unreachable!("a program has a name") };
-        let mut command = command(name, &surroundings.name);
-        let started = surroundings.spawn(stance, command.args(arguments));
+        let mut command = command(name, &child_env.name);
+        let started = child_env.spawn(terminal_mode, command.args(arguments));
         started.map_err(|source| Error::Program { name: name.to_string_lossy().into_owned(), source })
     }
 }

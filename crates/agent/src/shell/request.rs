@@ -60,7 +60,7 @@ pub enum Wanted {
 pub struct Build {
     /// Its scenario.
     pub scenario: Scenario,
-    /// Where the traffic's random numbers come from.
+    /// The seed of the random numbers of the traffic.
     #[serde(default)]
     pub seed: u64,
     /// What implements the propagation delay.
@@ -72,7 +72,7 @@ pub struct Build {
     /// Whether the scenario's own traffic runs too.
     #[serde(default)]
     pub traffic: bool,
-    /// Commands to run beside the program.
+    /// Commands to run in parallel with the program.
     #[serde(default)]
     pub with: Vec<Beside>,
 }

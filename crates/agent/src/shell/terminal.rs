@@ -8,7 +8,7 @@ use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, getpgrp, tcgetpgrp, tcsetpgrp};
 
-use crate::kernel::surroundings::Stance;
+use crate::kernel::child_env::TerminalMode;
 
 /// The terminal of this session, if there is one.
 #[derive(Debug)]
@@ -30,13 +30,13 @@ impl Terminal {
     /// How a program is started. It gets the terminal if its input comes from there and this process may pass the
     /// terminal on. In a pipeline, other processes may need the terminal; if the program reads from it nevertheless, it
     /// gets it later.
-    pub(super) fn stance(&mut self) -> Stance {
+    pub(super) fn terminal_mode(&mut self) -> TerminalMode {
         match self.descriptor.as_ref().map(OwnedFd::try_clone) {
             Some(Ok(terminal)) if io::stdin().is_terminal() && self.is_own() => {
                 self.given = true;
-                Stance::Foreground(terminal)
+                TerminalMode::Foreground(terminal)
             }
-            _ => Stance::Group,
+            _ => TerminalMode::Group,
         }
     }
 
@@ -63,7 +63,7 @@ impl Terminal {
     }
 
     /// Stops this process and those of its pipeline, as Ctrl-Z would have. Returns when they continue; this is at once
-    /// if nobody could make them continue.
+    /// if no process could make them continue.
     pub(super) fn stop(&self) -> io::Result<()> {
         let mut stop = SigSet::empty();
         stop.add(Signal::SIGTSTP);

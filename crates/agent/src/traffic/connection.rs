@@ -5,12 +5,12 @@ use std::os::fd::OwnedFd;
 
 use bufferscope_endpoint::socket;
 use bufferscope_endpoint::tcp_info::TcpInfo;
-use bufferscope_programs::Side;
+use bufferscope_programs::Role;
 use bufferscope_records::{FlowRow, FlowState, Name};
 use bufferscope_scenario::{Congestion, Sending};
 use nix::sys::epoll::EpollFlags;
 
-use super::Desk;
+use super::RunContext;
 use super::outgoing::Outgoing;
 use crate::reactor::Token;
 
@@ -25,12 +25,12 @@ pub(super) struct Connection {
     pub(super) socket: OwnedFd,
     /// Its flow, by index.
     pub(super) flow: usize,
-    pub(super) side: Side,
+    pub(super) role: Role,
     /// The data that the program at this end sends.
     pub(super) outgoing: Outgoing,
     received: u64,
     /// Whether the handshake is done.
-    stands: bool,
+    established: bool,
     /// The events that epoll watches for.
     pub(super) interest: EpollFlags,
 }
@@ -49,27 +49,27 @@ pub(super) struct Served {
 impl Connection {
     /// The end that connects.
     pub(super) fn client(socket: OwnedFd, flow: usize) -> Self {
-        let (side, interest) = (Side::Client, EpollFlags::EPOLLOUT);
-        Self { socket, flow, side, outgoing: Outgoing::new(), received: 0, stands: false, interest }
+        let (role, interest) = (Role::Client, EpollFlags::EPOLLOUT);
+        Self { socket, flow, role, outgoing: Outgoing::new(), received: 0, established: false, interest }
     }
 
     /// The end that was connected to.
     pub(super) fn server(socket: OwnedFd, flow: usize) -> io::Result<Self> {
-        let (side, interest) = (Side::Server, EpollFlags::EPOLLIN);
+        let (role, interest) = (Role::Server, EpollFlags::EPOLLIN);
         let outgoing = Outgoing::new();
-        let mut connection = Self { socket, flow, side, outgoing, received: 0, stands: false, interest };
-        connection.stand()?;
+        let mut connection = Self { socket, flow, role, outgoing, received: 0, established: false, interest };
+        connection.establish()?;
         Ok(connection)
     }
 
     /// Whether the handshake is done.
-    pub(super) fn stands(&self) -> bool {
-        self.stands
+    pub(super) fn established(&self) -> bool {
+        self.established
     }
 
     /// The events that epoll should watch for now.
     fn wanted(&self) -> EpollFlags {
-        match (self.stands, self.outgoing.wants_room()) {
+        match (self.established, self.outgoing.wants_room()) {
             (false, _) => EpollFlags::EPOLLOUT,
             (true, true) => EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT,
             (true, false) => EpollFlags::EPOLLIN,
@@ -81,7 +81,7 @@ impl Connection {
         if flags.intersects(EpollFlags::EPOLLERR | EpollFlags::EPOLLHUP) {
             socket::take_error(&self.socket)?;
         }
-        let agreed = if self.stands { None } else { Some(self.stand()?) };
+        let agreed = if self.established { None } else { Some(self.establish()?) };
         let (taken, done) = if flags.contains(EpollFlags::EPOLLIN) { take(&self.socket)? } else { (0, false) };
         self.received += taken;
         self.pump()?;
@@ -90,30 +90,30 @@ impl Connection {
 
     /// Passes on what the program has written, if the connection is established.
     pub(super) fn pump(&mut self) -> io::Result<()> {
-        if self.stands { self.outgoing.pump(&self.socket) } else { Ok(()) }
+        if self.established { self.outgoing.pump(&self.socket) } else { Ok(()) }
     }
 
     /// Makes epoll watch for the events that are wanted now.
-    pub(super) fn watch(&mut self, number: u32, desk: &Desk<'_>) -> io::Result<()> {
+    pub(super) fn watch(&mut self, number: u32, context: &RunContext<'_>) -> io::Result<()> {
         let wanted = self.wanted();
         if wanted != self.interest {
             self.interest = wanted;
-            desk.reactor.change(&self.socket, wanted, Token::Connection(number))?;
+            context.reactor.change(&self.socket, wanted, Token::Connection(number))?;
         }
         Ok(())
     }
 
     /// The handshake is done.
-    fn stand(&mut self) -> io::Result<TcpInfo> {
+    fn establish(&mut self) -> io::Result<TcpInfo> {
         let info = socket::tcp_info(&self.socket)?;
         self.outgoing.acked_before = info.bytes_acked;
-        self.stands = true;
+        self.established = true;
         Ok(info)
     }
 
     /// The kernel's view of this end; `None` before the handshake is done.
     pub(super) fn info(&self) -> io::Result<Option<TcpInfo>> {
-        self.stands.then(|| socket::tcp_info(&self.socket)).transpose()
+        self.established.then(|| socket::tcp_info(&self.socket)).transpose()
     }
 
     /// A sample of this end.

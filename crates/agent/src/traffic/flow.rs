@@ -2,11 +2,11 @@
 
 use std::io;
 
-use bufferscope_programs::{Ask, Awaited, News, Opening, Requests, Side};
+use bufferscope_programs::{Ask, Awaited, ConnectionEvents, Opening, Requests, Role};
 use bufferscope_records::Name;
 
 use super::connection::{Connection, Served};
-use super::scrutiny::Supply;
+use super::tcp_checks::Supply;
 
 /// One connection.
 #[derive(Debug)]
@@ -18,19 +18,19 @@ pub(super) struct Flow {
     pub(super) started_ns: u64,
     /// The connection's ends, client first, as long as they exist.
     pub(super) ends: [Option<u32>; 2],
-    pub(super) data_from: Side,
+    pub(super) data_from: Role,
     /// What the receiver of the data under test waits for.
     awaited: Awaited,
     /// The requests that the server will receive.
     requests: Requests,
 }
 
-/// Which connection something happened to, and what happened.
+/// The events of a connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
+pub(super) struct Notification {
     pub(super) traffic: usize,
     pub(super) number: u32,
-    pub(super) news: News,
+    pub(super) events: ConnectionEvents,
 }
 
 impl Flow {
@@ -49,7 +49,7 @@ impl Flow {
 
     /// The server answers the requests that it has received completely.
     pub(super) fn answer(&mut self, connection: &mut Connection, received: u64) -> io::Result<()> {
-        if connection.side == Side::Client {
+        if connection.role == Role::Client {
             return Ok(());
         }
         while let Some(ask) = self.requests.take_asked(received) {
@@ -61,18 +61,18 @@ impl Flow {
         connection.pump()
     }
 
-    /// The news for the programs after an end was served.
-    pub(super) fn news(&mut self, side: Side, served: &Served) -> Option<Told> {
-        let arrived = side != self.data_from && self.awaited.has_arrived(served.received);
-        let is_client = side == Side::Client;
-        let (stands, over) = (is_client && served.agreed.is_some(), is_client && served.done);
-        let news = News { stands, arrived, over };
-        news.is_any().then_some(Told { traffic: self.traffic, number: self.number, news })
+    /// The events for the programs after an end was served.
+    pub(super) fn events(&mut self, role: Role, served: &Served) -> Option<Notification> {
+        let arrived = role != self.data_from && self.awaited.has_arrived(served.received);
+        let is_client = role == Role::Client;
+        let (established, closed) = (is_client && served.agreed.is_some(), is_client && served.done);
+        let events = ConnectionEvents { established, arrived, closed };
+        events.is_any().then_some(Notification { traffic: self.traffic, number: self.number, events })
     }
 
     /// Looks at an end for the last time.
     pub(super) fn conclude(&self, connection: &Connection, supplies: &mut [Supply]) -> io::Result<()> {
-        if connection.side == self.data_from
+        if connection.role == self.data_from
             && let Some(info) = connection.info()?
         {
             supplies[self.traffic].add(&info);

@@ -9,9 +9,9 @@ mod hosts;
 mod icmp;
 mod outgoing;
 mod ping;
-mod scrutiny;
 mod streams;
 mod tcp;
+mod tcp_checks;
 
 use std::io;
 
@@ -29,9 +29,9 @@ use ping::Ping;
 use streams::Streams;
 
 /// The shared state with which everything that generates traffic works.
-pub(crate) struct Desk<'a> {
+pub(crate) struct RunContext<'a> {
     pub(crate) scenario: &'a Scenario,
-    /// The port of each traffic's server.
+    /// The port of the server of each entry of traffic.
     pub(crate) server_ports: Vec<u16>,
     pub(crate) network: &'a Network,
     pub(crate) reactor: Reactor,
@@ -39,7 +39,7 @@ pub(crate) struct Desk<'a> {
     pub(crate) warnings: Warnings,
 }
 
-impl Desk<'_> {
+impl RunContext<'_> {
     /// The run's time.
     pub(crate) fn now_ns(&self) -> u64 {
         self.reactor.clock.now_ns()
@@ -48,7 +48,9 @@ impl Desk<'_> {
     /// The run's time at which the kernel saw something arrive, given the kernel's stamp on the real-time clock.
     fn arrival_ns(&mut self, stamp_ns: Option<u64>) -> u64 {
         let Some(stamp_ns) = stamp_ns else {
-            self.warnings.add("the kernel did not stamp all packets: times of arrival include this program's wake-ups");
+            self.warnings.add(
+                "the kernel did not timestamp all packets: arrival times include the wake-up latency of this program",
+            );
             return self.now_ns();
         };
         self.reactor.clock.at_realtime(stamp_ns)
@@ -71,7 +73,7 @@ pub(crate) struct Traffic {
     sources: Vec<Source>,
 }
 
-/// When a traffic sends its probes.
+/// When an entry of traffic sends its probes.
 #[derive(Debug)]
 struct Source {
     random: Random,
@@ -82,11 +84,11 @@ struct Source {
 }
 
 impl Traffic {
-    /// Opens everything that must exist before the first packet, and plans when each traffic begins.
-    pub(crate) fn open(seed: u64, desk: &mut Desk<'_>) -> io::Result<Self> {
-        let scenario = desk.scenario;
+    /// Opens everything that must exist before the first packet, and plans when each entry of traffic begins.
+    pub(crate) fn open(seed: u64, context: &mut RunContext<'_>) -> io::Result<Self> {
+        let scenario = context.scenario;
         let mut traffic = Self {
-            streams: Streams::open(seed, desk)?,
+            streams: Streams::open(seed, context)?,
             pings: Vec::new(),
             datagrams: Vec::new(),
             sources: (0..scenario.traffic.len())
@@ -95,112 +97,112 @@ impl Traffic {
         };
         let mut opener = Opener::new(seed);
         for (index, entry) in scenario.traffic.iter().enumerate() {
-            traffic.datagrams.push(opener.open(index, desk)?);
+            traffic.datagrams.push(opener.open(index, context)?);
             if let TrafficKind::Ping(parameters) = &entry.kind {
                 traffic.sources[index].ping = traffic.pings.len();
-                traffic.pings.push(Ping::open(traffic.pings.len() as u32, index, entry, parameters, desk)?);
-                traffic.plan(index, 0, desk);
+                traffic.pings.push(Ping::open(traffic.pings.len() as u32, index, entry, parameters, context)?);
+                traffic.plan(index, 0, context);
             }
-            if entry.stop_ns < desk.scenario.duration_ns {
-                desk.reactor.at(entry.stop_ns, Event::Stop(index));
+            if entry.stop_ns < context.scenario.duration_ns {
+                context.reactor.at(entry.stop_ns, Event::Stop(index));
             }
         }
         Ok(traffic)
     }
 
-    /// It is time for a traffic's next connection, probe or page.
-    pub(crate) fn begin(&mut self, index: usize, desk: &mut Desk<'_>) -> io::Result<()> {
-        let TrafficKind::Ping(ping) = &desk.scenario.traffic[index].kind else {
-            return self.streams.begin(index, desk);
+    /// It is time for the next connection, probe or page of an entry of traffic.
+    pub(crate) fn begin(&mut self, index: usize, context: &mut RunContext<'_>) -> io::Result<()> {
+        let TrafficKind::Ping(ping) = &context.scenario.traffic[index].kind else {
+            return self.streams.begin(index, context);
         };
         if ping.timing == PingTiming::Iputils {
-            return self.wake(self.sources[index].ping, desk);
+            return self.wake(self.sources[index].ping, context);
         }
         self.sources[index].begun += 1;
-        self.plan(index, self.sources[index].begun * ping.interval_ns, desk);
-        self.pings[self.sources[index].ping].send(desk)
+        self.plan(index, self.sources[index].begun * ping.interval_ns, context);
+        self.pings[self.sources[index].ping].send(context)
     }
 
     /// iputils' `ping` may be awake; `ping` is its index among the pings.
-    fn wake(&mut self, ping: usize, desk: &mut Desk<'_>) -> io::Result<()> {
+    fn wake(&mut self, ping: usize, context: &mut RunContext<'_>) -> io::Result<()> {
         let ping = &mut self.pings[ping];
-        let (index, now_ns) = (ping.traffic, desk.now_ns());
-        if !ping.is_awake(now_ns) || !may_probe(index, now_ns, desk) {
+        let (index, now_ns) = (ping.traffic, context.now_ns());
+        if !ping.is_awake(now_ns) || !may_probe(index, now_ns, context) {
             return Ok(());
         }
-        if let Some(wakes_ns) = ping.wake(&mut self.sources[index].random, desk)?
-            && may_probe(index, wakes_ns, desk)
+        if let Some(wakes_ns) = ping.wake(&mut self.sources[index].random, context)?
+            && may_probe(index, wakes_ns, context)
         {
-            desk.reactor.at(wakes_ns, Event::Begin(index));
+            context.reactor.at(wakes_ns, Event::Begin(index));
         }
         Ok(())
     }
 
-    /// It is time for a traffic's next datagram.
-    pub(crate) fn send(&mut self, index: usize, flow: u32, desk: &mut Desk<'_>) -> io::Result<()> {
-        self.datagrams[index].as_mut().map_or(Ok(()), |datagrams| datagrams.send(flow, desk))
+    /// It is time for the next datagram of an entry of traffic.
+    pub(crate) fn send(&mut self, index: usize, flow: u32, context: &mut RunContext<'_>) -> io::Result<()> {
+        self.datagrams[index].as_mut().map_or(Ok(()), |datagrams| datagrams.send(flow, context))
     }
 
-    /// A traffic's look-up may have waited for long enough.
-    pub(crate) fn check(&mut self, index: usize, number: u64, desk: &mut Desk<'_>) -> io::Result<()> {
-        self.datagrams[index].as_mut().map_or(Ok(()), |datagrams| datagrams.check(number, desk))
+    /// A look-up of an entry of traffic may have timed out.
+    pub(crate) fn check(&mut self, index: usize, number: u64, context: &mut RunContext<'_>) -> io::Result<()> {
+        self.datagrams[index].as_mut().map_or(Ok(()), |datagrams| datagrams.check(number, context))
     }
 
-    fn arrivals(&mut self, index: u32, end: End, desk: &mut Desk<'_>) -> io::Result<()> {
-        self.datagrams[index as usize].as_mut().map_or(Ok(()), |datagrams| datagrams.ready(end, desk))
+    fn arrivals(&mut self, index: u32, end: End, context: &mut RunContext<'_>) -> io::Result<()> {
+        self.datagrams[index as usize].as_mut().map_or(Ok(()), |datagrams| datagrams.ready(end, context))
     }
 
-    /// A traffic stops. Everything that is endless ends.
-    pub(crate) fn stop(&mut self, index: usize, desk: &mut Desk<'_>) -> io::Result<()> {
-        self.streams.stop(index, desk)
+    /// Stops an entry of traffic: unbounded flows are closed.
+    pub(crate) fn stop(&mut self, index: usize, context: &mut RunContext<'_>) -> io::Result<()> {
+        self.streams.stop(index, context)
     }
 
     /// A socket is ready.
-    pub(crate) fn ready(&mut self, token: Token, flags: EpollFlags, desk: &mut Desk<'_>) -> io::Result<()> {
+    pub(crate) fn ready(&mut self, token: Token, flags: EpollFlags, context: &mut RunContext<'_>) -> io::Result<()> {
         match token {
             Token::PingAnswers(index) => {
-                self.pings[index as usize].take_answers(desk)?;
-                self.wake(index as usize, desk)
+                self.pings[index as usize].take_answers(context)?;
+                self.wake(index as usize, context)
             }
-            Token::PingRequests(index) => self.pings[index as usize].take_requests(desk),
-            Token::Listener(index) => self.streams.accept(index as usize, desk),
-            Token::Connection(number) => self.streams.ready(number, flags, desk),
-            Token::DatagramsAtFrom(index) => self.arrivals(index, End::From, desk),
-            Token::DatagramsAtTo(index) => self.arrivals(index, End::To, desk),
+            Token::PingRequests(index) => self.pings[index as usize].take_requests(context),
+            Token::Listener(index) => self.streams.accept(index as usize, context),
+            Token::Connection(number) => self.streams.ready(number, flags, context),
+            Token::DatagramsAtFrom(index) => self.arrivals(index, End::From, context),
+            Token::DatagramsAtTo(index) => self.arrivals(index, End::To, context),
             Token::Timer => Ok(()),
         }
     }
 
     /// Records a sample of every flow.
-    pub(crate) fn sample(&self, desk: &mut Desk<'_>) -> io::Result<()> {
-        self.streams.sample(desk)?;
-        self.datagrams.iter().flatten().for_each(|datagrams| datagrams.sample(desk));
+    pub(crate) fn sample(&self, context: &mut RunContext<'_>) -> io::Result<()> {
+        self.streams.sample(context)?;
+        self.datagrams.iter().flatten().for_each(|datagrams| datagrams.sample(context));
         Ok(())
     }
 
     /// The scenario is over, except for the answers to probes and the packets of calls.
-    pub(crate) fn end(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
-        self.streams.end(desk)?;
+    pub(crate) fn end(&mut self, context: &mut RunContext<'_>) -> io::Result<()> {
+        self.streams.end(context)?;
         self.pings.iter_mut().for_each(Ping::end);
         for datagrams in self.datagrams.iter_mut().flatten() {
-            datagrams.end(desk)?;
+            datagrams.end(context)?;
         }
         let datagrams = self.datagrams.iter().flatten().filter_map(Datagrams::times_out_ns);
         if let Some(last_ns) = self.pings.iter().filter_map(Ping::times_out_ns).chain(datagrams).max() {
-            desk.reactor.at(last_ns, Event::GiveUp);
+            context.reactor.at(last_ns, Event::GiveUp);
         }
         Ok(())
     }
 
     /// Whether a probe, or a packet of a call, is still awaited.
-    pub(crate) fn is_waiting(&mut self, desk: &mut Desk<'_>) -> io::Result<bool> {
+    pub(crate) fn is_waiting(&mut self, context: &mut RunContext<'_>) -> io::Result<bool> {
         for ping in &mut self.pings {
-            if ping.is_waiting(desk)? {
+            if ping.is_waiting(context)? {
                 return Ok(true);
             }
         }
         for datagrams in self.datagrams.iter_mut().flatten() {
-            if datagrams.is_waiting(desk)? {
+            if datagrams.is_waiting(context)? {
                 return Ok(true);
             }
         }
@@ -208,26 +210,26 @@ impl Traffic {
     }
 
     /// Records as lost what is still awaited.
-    pub(crate) fn give_up(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
-        self.pings.iter_mut().try_for_each(|ping| ping.give_up(desk))?;
-        self.datagrams.iter_mut().flatten().try_for_each(|datagrams| datagrams.give_up(desk))
+    pub(crate) fn give_up(&mut self, context: &mut RunContext<'_>) -> io::Result<()> {
+        self.pings.iter_mut().try_for_each(|ping| ping.give_up(context))?;
+        self.datagrams.iter_mut().flatten().try_for_each(|datagrams| datagrams.give_up(context))
     }
 
-    /// Plans a probe for this time after the traffic's start.
-    fn plan(&mut self, index: usize, after_ns: u64, desk: &mut Desk<'_>) {
-        let entry = &desk.scenario.traffic[index];
+    /// Plans a probe for this time after the entry's start.
+    fn plan(&mut self, index: usize, after_ns: u64, context: &mut RunContext<'_>) {
+        let entry = &context.scenario.traffic[index];
         let nominal_ns = entry.start_ns.saturating_add(after_ns);
-        if may_probe(index, nominal_ns, desk) {
+        if may_probe(index, nominal_ns, context) {
             let stop_ns = if nominal_ns < entry.stop_ns { entry.stop_ns } else { u64::MAX };
             let at_ns = late_ns(nominal_ns, START_JITTER_NS, stop_ns, &mut self.sources[index].random);
-            desk.reactor.at(at_ns, Event::Begin(index));
+            context.reactor.at(at_ns, Event::Begin(index));
         }
     }
 }
 
-/// Whether a traffic may send a probe at this time. Probes continue after the end of the scenario, but then serve only
-/// to detect which earlier ones are lost.
-fn may_probe(index: usize, at_ns: u64, desk: &Desk<'_>) -> bool {
-    let (stop_ns, duration_ns) = (desk.scenario.traffic[index].stop_ns, desk.scenario.duration_ns);
+/// Whether an entry of traffic may send a probe at this time. Probes continue after the end of the scenario, but then
+/// serve only to detect which earlier ones are lost.
+fn may_probe(index: usize, at_ns: u64, context: &RunContext<'_>) -> bool {
+    let (stop_ns, duration_ns) = (context.scenario.traffic[index].stop_ns, context.scenario.duration_ns);
     at_ns < stop_ns || (at_ns >= duration_ns && stop_ns >= duration_ns)
 }

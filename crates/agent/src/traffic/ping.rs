@@ -15,16 +15,16 @@ use nix::errno::Errno;
 use nix::sys::epoll::EpollFlags;
 use nix::sys::socket::{MsgFlags, SockaddrStorage, sendto};
 
-use super::{Desk, icmp};
+use super::{RunContext, icmp};
 use crate::reactor::Token;
 
 /// Room for an IPv4 packet with an echo message.
 const PACKET_BYTES: usize = 65_536;
 
-/// The probes of one traffic.
+/// The probes of one entry of traffic.
 #[derive(Debug)]
 pub(super) struct Ping {
-    /// The traffic's index.
+    /// The index of the entry of traffic.
     pub(super) traffic: usize,
     name: Name,
     identifier: u16,
@@ -39,28 +39,29 @@ pub(super) struct Ping {
     /// When that program wakes up next if no answer comes.
     wakes_ns: u64,
     /// An answer has come since it last woke up.
-    heard: bool,
+    answered: bool,
     buffer: Vec<u8>,
 }
 
 impl Ping {
-    /// Opens the sockets. `index` is the index among the scenario's pings, and `number` is the traffic's index.
+    /// Opens the sockets. `index` is the index among the scenario's pings, and `number` is the index of the entry of
+    /// traffic.
     pub(super) fn open(
         index: u32,
         number: usize,
         traffic: &bufferscope_scenario::Traffic,
         parameters: &PingTraffic,
-        desk: &mut Desk<'_>,
+        context: &mut RunContext<'_>,
     ) -> io::Result<Self> {
         let [from, to] = [traffic.from, traffic.to].map(usize::from);
-        let addresses = [from, to].map(|node| desk.network.plan.addresses[node]);
-        desk.network.namespaces[to].enter()?;
+        let addresses = [from, to].map(|node| context.network.plan.addresses[node]);
+        context.network.namespaces[to].enter()?;
         let target = socket::icmp(addresses[1], icmp::REQUEST, traffic.dscp)?;
-        desk.network.namespaces[from].enter()?;
+        context.network.namespaces[from].enter()?;
         let prober = socket::icmp(addresses[0], icmp::REPLY, traffic.dscp)?;
-        desk.reactor.watch(&prober, EpollFlags::EPOLLIN, Token::PingAnswers(index))?;
-        desk.reactor.watch(&target, EpollFlags::EPOLLIN, Token::PingRequests(index))?;
-        let name = desk.recorder.intern(&traffic.name);
+        context.reactor.watch(&prober, EpollFlags::EPOLLIN, Token::PingAnswers(index))?;
+        context.reactor.watch(&target, EpollFlags::EPOLLIN, Token::PingRequests(index))?;
+        let name = context.recorder.intern(&traffic.name);
         let iputils = parameters.timing == PingTiming::Iputils;
         Ok(Self {
             traffic: number,
@@ -70,18 +71,18 @@ impl Ping {
             prober,
             target,
             address: socket::destination(addresses[1]),
-            probes: Probes::new(Stage::Back, parameters.timeout_ns).spread(desk.scenario.delay_spread_ns()),
+            probes: Probes::new(Stage::Back, parameters.timeout_ns).spread(context.scenario.delay_spread_ns()),
             iputils: iputils.then(|| IputilsPing::new(parameters.interval_ns)),
             wakes_ns: traffic.start_ns,
-            heard: false,
+            answered: false,
             buffer: vec![0; PACKET_BYTES],
         })
     }
 
     /// Sends the next probe.
-    pub(super) fn send(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
+    pub(super) fn send(&mut self, context: &mut RunContext<'_>) -> io::Result<()> {
         let message = icmp::request(self.identifier, self.probes.sent(), self.payload_bytes);
-        let sent_ns = desk.now_ns();
+        let sent_ns = context.now_ns();
         match sendto(self.prober.as_raw_fd(), &message, &self.address, MsgFlags::empty()) {
             // A full queue on the prober's own device drops packets like any other queue.
             Ok(_) | Err(Errno::ENOBUFS | Errno::EAGAIN) => {}
@@ -91,39 +92,39 @@ impl Ping {
         if let Some(iputils) = &mut self.iputils {
             iputils.sent(sent_ns);
         }
-        self.take_answers(desk)
+        self.take_answers(context)
     }
 
     /// Whether iputils' `ping` is awake at this time: its wait is over, or an answer has come.
     pub(super) fn is_awake(&self, now_ns: u64) -> bool {
-        self.iputils.is_some() && (self.heard || now_ns >= self.wakes_ns)
+        self.iputils.is_some() && (self.answered || now_ns >= self.wakes_ns)
     }
 
     /// iputils' `ping` is awake. Sends the next probe if it is time; returns when the program wakes up again.
-    pub(super) fn wake(&mut self, slack: &mut impl Uniform, desk: &mut Desk<'_>) -> io::Result<Option<u64>> {
-        if self.iputils.as_ref().is_some_and(|iputils| iputils.is_due(desk.now_ns())) {
-            self.send(desk)?;
+    pub(super) fn wake(&mut self, slack: &mut impl Uniform, context: &mut RunContext<'_>) -> io::Result<Option<u64>> {
+        if self.iputils.as_ref().is_some_and(|iputils| iputils.is_due(context.now_ns())) {
+            self.send(context)?;
         }
         let Some(iputils) = &self.iputils else { return Ok(None) };
-        self.heard = false;
-        self.wakes_ns = iputils.wakes_ns(desk.now_ns(), slack);
+        self.answered = false;
+        self.wakes_ns = iputils.wakes_ns(context.now_ns(), slack);
         Ok(Some(self.wakes_ns))
     }
 
     /// Requests have reached the target.
-    pub(super) fn take_requests(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
-        while self.take(Stage::Far, desk)? {}
+    pub(super) fn take_requests(&mut self, context: &mut RunContext<'_>) -> io::Result<()> {
+        while self.take(Stage::Far, context)? {}
         Ok(())
     }
 
     /// Answers may have arrived. Because this program may be late, everything that has arrived by now is read before
     /// any probe counts as lost. Requests are read before their answers.
-    pub(super) fn take_answers(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
-        let now_ns = desk.now_ns();
-        self.take_requests(desk)?;
-        while self.take(Stage::Back, desk)? {}
+    pub(super) fn take_answers(&mut self, context: &mut RunContext<'_>) -> io::Result<()> {
+        let now_ns = context.now_ns();
+        self.take_requests(context)?;
+        while self.take(Stage::Back, context)? {}
         while let Some(outcome) = self.probes.settled(now_ns) {
-            desk.record_probe(self.name, outcome);
+            context.record_probe(self.name, outcome);
         }
         Ok(())
     }
@@ -134,16 +135,16 @@ impl Ping {
     }
 
     /// Whether a probe that will have a row is still awaited.
-    pub(super) fn is_waiting(&mut self, desk: &mut Desk<'_>) -> io::Result<bool> {
-        self.take_answers(desk)?;
+    pub(super) fn is_waiting(&mut self, context: &mut RunContext<'_>) -> io::Result<bool> {
+        self.take_answers(context)?;
         Ok(self.probes.are_awaited())
     }
 
     /// Gives up the probes that are still awaited.
-    pub(super) fn give_up(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
-        self.take_answers(desk)?;
+    pub(super) fn give_up(&mut self, context: &mut RunContext<'_>) -> io::Result<()> {
+        self.take_answers(context)?;
         while let Some(outcome) = self.probes.give_up() {
-            desk.record_probe(self.name, outcome);
+            context.record_probe(self.name, outcome);
         }
         Ok(())
     }
@@ -154,20 +155,20 @@ impl Ping {
     }
 
     /// Reads one echo message, which may belong to another ping; false if there is none.
-    fn take(&mut self, stage: Stage, desk: &mut Desk<'_>) -> io::Result<bool> {
+    fn take(&mut self, stage: Stage, context: &mut RunContext<'_>) -> io::Result<bool> {
         let (socket, kind) = match stage {
             Stage::Far => (&self.target, icmp::REQUEST),
             Stage::Back => (&self.prober, icmp::REPLY),
         };
         let Some(arrival) = receive(socket, &mut self.buffer)? else { return Ok(false) };
-        let at_ns = desk.arrival_ns(arrival.realtime_ns);
+        let at_ns = context.arrival_ns(arrival.realtime_ns);
         let echo = icmp::parse(&self.buffer[..arrival.bytes], kind).filter(|echo| echo.identifier == self.identifier);
         let latest = self.probes.sent().checked_sub(1);
         if let Some(number) = echo.zip(latest).and_then(|(echo, latest)| echo.number(latest)) {
             self.probes.see(number, stage, at_ns);
             if let Some(iputils) = self.iputils.as_mut().filter(|_| stage == Stage::Back) {
                 iputils.answered(number);
-                self.heard = true;
+                self.answered = true;
             }
         }
         Ok(true)

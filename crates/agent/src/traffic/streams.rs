@@ -1,4 +1,4 @@
-//! The programs that use TCP. This module tells them the time and what happens to their connections, and carries out
+//! The programs that use TCP. This module passes them the time and the events of their connections, and carries out
 //! their actions.
 
 use std::io;
@@ -6,8 +6,8 @@ use std::io;
 use bufferscope_programs::{Ask, Opening, Program, Random, Sockets, Transfer};
 use nix::sys::epoll::EpollFlags;
 
-use super::Desk;
-use super::flow::Told;
+use super::RunContext;
+use super::flow::Notification;
 use super::tcp::Tcp;
 use crate::reactor::Event;
 
@@ -29,74 +29,76 @@ struct Planned {
 }
 
 /// The sockets of one program.
-struct Hands<'a, 'b> {
+struct KernelSockets<'a, 'b> {
     traffic: usize,
     tcp: &'a mut Tcp,
-    desk: &'a mut Desk<'b>,
+    context: &'a mut RunContext<'b>,
 }
 
 impl Streams {
     /// Opens the servers, and plans when the programs begin.
-    pub(super) fn open(seed: u64, desk: &mut Desk<'_>) -> io::Result<Self> {
+    pub(super) fn open(seed: u64, context: &mut RunContext<'_>) -> io::Result<Self> {
         let program = |(index, traffic)| {
             let program = Program::new(traffic, index, seed, Random::new(seed, index))?;
             Some(Planned { program, at_ns: None })
         };
-        let programs: Vec<_> = desk.scenario.traffic.iter().enumerate().map(program).collect();
+        let programs: Vec<_> = context.scenario.traffic.iter().enumerate().map(program).collect();
         let ends: Vec<_> = programs.iter().map(|planned| Some(planned.as_ref()?.program.ends())).collect();
-        let mut streams = Self { tcp: Tcp::open(&ends, desk)?, programs, ended: false };
+        let mut streams = Self { tcp: Tcp::open(&ends, context)?, programs, ended: false };
         for index in 0..streams.programs.len() {
-            streams.plan(index, desk);
+            streams.plan(index, context);
         }
         Ok(streams)
     }
 
     /// It is time for an action that a program planned.
-    pub(super) fn begin(&mut self, index: usize, desk: &mut Desk<'_>) -> io::Result<()> {
+    pub(super) fn begin(&mut self, index: usize, context: &mut RunContext<'_>) -> io::Result<()> {
         if self.ended {
             return Ok(());
         }
         if let Some(Planned { program, at_ns }) = &mut self.programs[index] {
             *at_ns = None;
-            let mut hands = Hands { traffic: index, tcp: &mut self.tcp, desk };
-            while program.next_ns().is_some_and(|next_ns| next_ns <= hands.desk.now_ns()) {
-                program.on_time(hands.desk.now_ns(), &mut hands)?;
+            let mut sockets = KernelSockets { traffic: index, tcp: &mut self.tcp, context };
+            while program.next_ns().is_some_and(|next_ns| next_ns <= sockets.context.now_ns()) {
+                program.on_time(sockets.context.now_ns(), &mut sockets)?;
             }
         }
-        self.plan(index, desk);
+        self.plan(index, context);
         Ok(())
     }
 
-    /// A traffic stops.
-    pub(super) fn stop(&mut self, index: usize, desk: &mut Desk<'_>) -> io::Result<()> {
+    /// Stops an entry of traffic.
+    pub(super) fn stop(&mut self, index: usize, context: &mut RunContext<'_>) -> io::Result<()> {
         match &mut self.programs[index] {
-            Some(Planned { program, .. }) => program.on_stop(&mut Hands { traffic: index, tcp: &mut self.tcp, desk }),
+            Some(Planned { program, .. }) => {
+                program.on_stop(&mut KernelSockets { traffic: index, tcp: &mut self.tcp, context })
+            }
             None => Ok(()),
         }
     }
 
-    /// Connections have arrived at a traffic's server.
-    pub(super) fn accept(&mut self, index: usize, desk: &mut Desk<'_>) -> io::Result<()> {
-        self.tcp.accept(index, desk)
+    /// Connections have arrived at the server of an entry of traffic.
+    pub(super) fn accept(&mut self, index: usize, context: &mut RunContext<'_>) -> io::Result<()> {
+        self.tcp.accept(index, context)
     }
 
     /// A connection is ready.
-    pub(super) fn ready(&mut self, number: u32, flags: EpollFlags, desk: &mut Desk<'_>) -> io::Result<()> {
-        match self.tcp.ready(number, flags, desk)? {
-            Some(told) if !self.ended => self.tell(told, desk),
+    pub(super) fn ready(&mut self, number: u32, flags: EpollFlags, context: &mut RunContext<'_>) -> io::Result<()> {
+        match self.tcp.ready(number, flags, context)? {
+            Some(notification) if !self.ended => self.notify(notification, context),
             _ => Ok(()),
         }
     }
 
     /// Records a sample of every flow.
-    pub(super) fn sample(&self, desk: &mut Desk<'_>) -> io::Result<()> {
-        self.tcp.sample(desk)
+    pub(super) fn sample(&self, context: &mut RunContext<'_>) -> io::Result<()> {
+        self.tcp.sample(context)
     }
 
     /// The scenario is over. Records the transfers that have not completed as unfinished, oldest first.
-    pub(super) fn end(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
+    pub(super) fn end(&mut self, context: &mut RunContext<'_>) -> io::Result<()> {
         self.ended = true;
-        self.tcp.end(desk)?;
+        self.tcp.end(context)?;
         let programs = self.programs.iter_mut().enumerate();
         let unfinished = programs.filter_map(|(index, planned)| Some((index, planned.as_mut()?.program.unfinished())));
         let mut unfinished: Vec<_> = unfinished
@@ -104,53 +106,53 @@ impl Streams {
             .collect();
         unfinished.sort_by_key(|(_, transfer)| transfer.started_ns);
         for (index, transfer) in unfinished {
-            self.tcp.record(index, transfer, desk);
+            self.tcp.record(index, transfer, context);
         }
         Ok(())
     }
 
-    /// Tells a program what happened to one of its connections.
-    fn tell(&mut self, told: Told, desk: &mut Desk<'_>) -> io::Result<()> {
-        let Told { traffic, number, news } = told;
+    /// Passes the events of a connection to its program.
+    fn notify(&mut self, notification: Notification, context: &mut RunContext<'_>) -> io::Result<()> {
+        let Notification { traffic, number, events } = notification;
         if let Some(Planned { program, .. }) = &mut self.programs[traffic] {
-            let now_ns = desk.now_ns();
-            program.hear(now_ns, number, news, &mut Hands { traffic, tcp: &mut self.tcp, desk })?;
+            let now_ns = context.now_ns();
+            program.on_events(now_ns, number, events, &mut KernelSockets { traffic, tcp: &mut self.tcp, context })?;
         }
-        self.plan(traffic, desk);
+        self.plan(traffic, context);
         Ok(())
     }
 
     /// Plans a program's next action, unless it is already planned.
-    fn plan(&mut self, index: usize, desk: &mut Desk<'_>) {
+    fn plan(&mut self, index: usize, context: &mut RunContext<'_>) {
         let Some(Planned { program, at_ns }) = &mut self.programs[index] else { return };
         if let Some(next_ns) = program.next_ns().filter(|next_ns| at_ns.is_none_or(|at_ns| *next_ns < at_ns)) {
             *at_ns = Some(next_ns);
-            desk.reactor.at(next_ns, Event::Begin(index));
+            context.reactor.at(next_ns, Event::Begin(index));
         }
     }
 }
 
-impl Sockets for Hands<'_, '_> {
+impl Sockets for KernelSockets<'_, '_> {
     type Error = io::Error;
 
     fn open(&mut self, opening: &Opening) -> io::Result<()> {
-        self.tcp.connect(self.traffic, opening, self.desk)
+        self.tcp.connect(self.traffic, opening, self.context)
     }
 
     fn write(&mut self, connection: u32, bytes: u64) -> io::Result<()> {
-        self.tcp.act(self.traffic, connection, self.desk, |outgoing| outgoing.write(bytes))
+        self.tcp.act(self.traffic, connection, self.context, |outgoing| outgoing.write(bytes))
     }
 
     fn hold(&mut self, connection: u32) -> io::Result<()> {
-        self.tcp.act(self.traffic, connection, self.desk, |outgoing| outgoing.hold())
+        self.tcp.act(self.traffic, connection, self.context, |outgoing| outgoing.hold())
     }
 
     fn close(&mut self, connection: u32) -> io::Result<()> {
-        self.tcp.act(self.traffic, connection, self.desk, |outgoing| outgoing.close())
+        self.tcp.act(self.traffic, connection, self.context, |outgoing| outgoing.close())
     }
 
     fn ask(&mut self, connection: u32, ask: Ask) -> io::Result<()> {
-        self.tcp.ask(self.traffic, connection, ask, self.desk)
+        self.tcp.ask(self.traffic, connection, ask, self.context)
     }
 
     fn delivered(&mut self, connection: u32) -> io::Result<u64> {
@@ -158,7 +160,7 @@ impl Sockets for Hands<'_, '_> {
     }
 
     fn record(&mut self, transfer: Transfer) -> io::Result<()> {
-        self.tcp.record(self.traffic, transfer, self.desk);
+        self.tcp.record(self.traffic, transfer, self.context);
         Ok(())
     }
 }

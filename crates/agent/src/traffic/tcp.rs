@@ -6,20 +6,20 @@ use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
 
 use bufferscope_endpoint::socket::{self, TcpOptions};
-use bufferscope_programs::{Ask, Opening, Side, Transfer};
+use bufferscope_programs::{Ask, Opening, Role, Transfer};
 use bufferscope_records::{Table, TransferRow};
 use bufferscope_scenario::{NodeIndex, Sending};
 use nix::sys::epoll::EpollFlags;
 
-use super::Desk;
+use super::RunContext;
 use super::connection::{Connection, Served};
-use super::flow::{Flow, Told};
+use super::flow::{Flow, Notification};
 use super::hosts::Host;
 use super::outgoing::Outgoing;
-use super::scrutiny::{self, Supply};
+use super::tcp_checks::{self, Supply};
 use crate::reactor::Token;
 
-/// A SYN is sent again after one second and again after two more. If a connection still waits after that, there is a
+/// A SYN is retransmitted after one second and again after two more. If a connection still waits after that, there is a
 /// warning.
 const UNANSWERED_NS: u64 = 3_000_000_000;
 
@@ -33,13 +33,13 @@ pub(super) struct Tcp {
     /// Number of the next connection. Numbers are never reused, so a late event cannot reach the wrong connection.
     next: u32,
     flows: Vec<Flow>,
-    /// How well the senders of each traffic were supplied with data.
+    /// How well the senders of each entry of traffic were supplied with data.
     supplies: Vec<Supply>,
     /// Flows that the server has not accepted yet, by traffic and the client's port.
     arriving: HashMap<(usize, u16), usize>,
 }
 
-/// A traffic entry's server.
+/// The server of an entry of traffic.
 #[derive(Debug)]
 struct Service {
     listener: OwnedFd,
@@ -51,9 +51,9 @@ struct Service {
 }
 
 impl Tcp {
-    /// Opens the servers; `ends` holds the nodes of client and server for each traffic that uses TCP.
-    pub(super) fn open(ends: &[Option<[NodeIndex; 2]>], desk: &mut Desk<'_>) -> io::Result<Self> {
-        let scenario = desk.scenario;
+    /// Opens the servers; `ends` holds the nodes of client and server for each entry that uses TCP.
+    pub(super) fn open(ends: &[Option<[NodeIndex; 2]>], context: &mut RunContext<'_>) -> io::Result<Self> {
+        let scenario = context.scenario;
         let mut tcp = Self {
             hosts: scenario.nodes.iter().map(|_| None).collect(),
             services: Vec::new(),
@@ -65,7 +65,7 @@ impl Tcp {
         };
         for (index, (traffic, ends)) in scenario.traffic.iter().zip(ends).enumerate() {
             let service = match ends.zip(traffic.kind.sending()) {
-                Some((ends, sending)) => Some(tcp.serve(index, ends.map(usize::from), sending, desk)?),
+                Some((ends, sending)) => Some(tcp.serve(index, ends.map(usize::from), sending, context)?),
                 None => None,
             };
             tcp.services.push(service);
@@ -73,18 +73,23 @@ impl Tcp {
         Ok(tcp)
     }
 
-    /// Opens a traffic's next connection.
-    pub(super) fn connect(&mut self, traffic: usize, opening: &Opening, desk: &mut Desk<'_>) -> io::Result<()> {
+    /// Opens the next connection of an entry of traffic.
+    pub(super) fn connect(
+        &mut self,
+        traffic: usize,
+        opening: &Opening,
+        context: &mut RunContext<'_>,
+    ) -> io::Result<()> {
         let Some(service) = &self.services[traffic] else { return Ok(()) };
         let Some(host) = &mut self.hosts[service.client] else { return Ok(()) };
         let port = host.port();
         host.ask_for_ecn(service.sending.ecn)?;
-        desk.network.namespaces[service.client].enter()?;
-        let local = SocketAddrV4::new(desk.network.plan.addresses[service.client], port);
-        let entry = &desk.scenario.traffic[traffic];
+        context.network.namespaces[service.client].enter()?;
+        let local = SocketAddrV4::new(context.network.plan.addresses[service.client], port);
+        let entry = &context.scenario.traffic[traffic];
         let socket = socket::tcp(local, Self::options(service.sending, entry.dscp))?;
-        let name = desk.recorder.intern(&format!("{}/{}", entry.name, opening.number));
-        let started_ns = desk.now_ns();
+        let name = context.recorder.intern(&format!("{}/{}", entry.name, opening.number));
+        let started_ns = context.now_ns();
         socket::start_connect(&socket, service.address)?;
         let flow = self.flows.len();
         self.flows.push(Flow::new(name, traffic, opening, started_ns));
@@ -92,21 +97,26 @@ impl Tcp {
         if let Some(service) = &mut self.services[traffic] {
             service.flows.push(flow);
         }
-        self.add(Connection::client(socket, flow), desk)
+        self.add(Connection::client(socket, flow), context)
     }
 
     /// Connections have arrived at a server.
-    pub(super) fn accept(&mut self, traffic: usize, desk: &mut Desk<'_>) -> io::Result<()> {
+    pub(super) fn accept(&mut self, traffic: usize, context: &mut RunContext<'_>) -> io::Result<()> {
         while let Some(service) = &self.services[traffic] {
             let Some((socket, remote)) = socket::accept(&service.listener)? else { break };
             let Some(flow) = self.arriving.remove(&(traffic, remote.port())) else { continue };
-            self.add(Connection::server(socket, flow)?, desk)?;
+            self.add(Connection::server(socket, flow)?, context)?;
         }
         Ok(())
     }
 
-    /// A connection is ready; returns the news for the programs.
-    pub(super) fn ready(&mut self, number: u32, flags: EpollFlags, desk: &mut Desk<'_>) -> io::Result<Option<Told>> {
+    /// A connection is ready; returns the events for the programs.
+    pub(super) fn ready(
+        &mut self,
+        number: u32,
+        flags: EpollFlags,
+        context: &mut RunContext<'_>,
+    ) -> io::Result<Option<Notification>> {
         let Some(connection) = self.connections.get_mut(&number) else { return Ok(None) };
         let flow = &mut self.flows[connection.flow];
         let served = connection.serve(flags).and_then(|served| {
@@ -114,20 +124,20 @@ impl Tcp {
             Ok(served)
         });
         let served = served.unwrap_or_else(|error| {
-            let traffic = &desk.scenario.traffic[flow.traffic].name;
-            desk.warnings.add(format!("a connection of `{traffic}` failed: {error}"));
+            let traffic = &context.scenario.traffic[flow.traffic].name;
+            context.warnings.add(format!("a connection of `{traffic}` failed: {error}"));
             Served { received: 0, done: true, agreed: None }
         });
         if let Some((info, service)) = served.agreed.zip(self.services[flow.traffic].as_ref()) {
-            scrutiny::check_handshake(&info, service.sending.ecn, flow.traffic, desk);
+            tcp_checks::check_handshake(&info, service.sending.ecn, flow.traffic, context);
         }
-        let news = flow.news(connection.side, &served);
+        let events = flow.events(connection.role, &served);
         if served.done {
-            self.forget(number, desk)?;
+            self.forget(number, context)?;
         } else {
-            connection.watch(number, desk)?;
+            connection.watch(number, context)?;
         }
-        Ok(news)
+        Ok(events)
     }
 
     /// The client program of a flow acts; does nothing if the connection is over.
@@ -135,24 +145,30 @@ impl Tcp {
         &mut self,
         traffic: usize,
         number: u32,
-        desk: &mut Desk<'_>,
+        context: &mut RunContext<'_>,
         act: impl FnOnce(&mut Outgoing),
     ) -> io::Result<()> {
         let Some(flow) = self.flow(traffic, number) else { return Ok(()) };
-        let Some(end) = flow.ends[Side::Client as usize] else { return Ok(()) };
+        let Some(end) = flow.ends[Role::Client as usize] else { return Ok(()) };
         let Some(connection) = self.connections.get_mut(&end) else { return Ok(()) };
         act(&mut connection.outgoing);
         // Errors are reported when the socket is served.
         let _ = connection.pump();
-        connection.watch(end, desk)
+        connection.watch(end, context)
     }
 
     /// The client of a flow makes a request.
-    pub(super) fn ask(&mut self, traffic: usize, number: u32, ask: Ask, desk: &mut Desk<'_>) -> io::Result<()> {
+    pub(super) fn ask(
+        &mut self,
+        traffic: usize,
+        number: u32,
+        ask: Ask,
+        context: &mut RunContext<'_>,
+    ) -> io::Result<()> {
         if let Some(flow) = self.flow(traffic, number) {
             flow.ask(ask);
         }
-        self.act(traffic, number, desk, |outgoing| outgoing.write(ask.request_bytes))
+        self.act(traffic, number, context, |outgoing| outgoing.write(ask.request_bytes))
     }
 
     /// Acknowledged payload of a flow so far; 0 once the connection is over.
@@ -164,33 +180,33 @@ impl Tcp {
     }
 
     /// Records a transfer. It counts as unfinished if it ended after the scenario.
-    pub(super) fn record(&mut self, traffic: usize, transfer: Transfer, desk: &mut Desk<'_>) {
+    pub(super) fn record(&mut self, traffic: usize, transfer: Transfer, context: &mut RunContext<'_>) {
         let Some(&Flow { name: flow, .. }) = self.flow(traffic, transfer.connection).as_deref() else { return };
         let Transfer { started_ns, finished_ns, bytes, .. } = transfer;
-        let finished_ns = finished_ns.filter(|at_ns| *at_ns <= desk.scenario.duration_ns);
-        let traffic = desk.recorder.intern(&desk.scenario.traffic[traffic].name);
-        desk.recorder.transfer(TransferRow { traffic, flow, started_ns, finished_ns, bytes });
+        let finished_ns = finished_ns.filter(|at_ns| *at_ns <= context.scenario.duration_ns);
+        let traffic = context.recorder.intern(&context.scenario.traffic[traffic].name);
+        context.recorder.transfer(TransferRow { traffic, flow, started_ns, finished_ns, bytes });
     }
 
     /// Records a sample of every flow.
-    pub(super) fn sample(&self, desk: &mut Desk<'_>) -> io::Result<()> {
-        self.connections.values().try_for_each(|connection| self.sample_one(connection, desk))
+    pub(super) fn sample(&self, context: &mut RunContext<'_>) -> io::Result<()> {
+        self.connections.values().try_for_each(|connection| self.sample_one(connection, context))
     }
 
     /// The scenario is over.
-    pub(super) fn end(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
-        for connection in self.connections.values().filter(|connection| !connection.stands()) {
+    pub(super) fn end(&mut self, context: &mut RunContext<'_>) -> io::Result<()> {
+        for connection in self.connections.values().filter(|connection| !connection.established()) {
             let flow = &self.flows[connection.flow];
-            if flow.started_ns + UNANSWERED_NS < desk.now_ns() {
-                let traffic = &desk.scenario.traffic[flow.traffic].name;
-                desk.warnings.add(format!("a connection of `{traffic}` was never answered"));
+            if flow.started_ns + UNANSWERED_NS < context.now_ns() {
+                let traffic = &context.scenario.traffic[flow.traffic].name;
+                context.warnings.add(format!("a connection of `{traffic}` was never answered"));
             }
         }
         for connection in self.connections.values() {
             self.flows[connection.flow].conclude(connection, &mut self.supplies)?;
         }
-        for (supply, traffic) in self.supplies.iter().zip(&desk.scenario.traffic) {
-            supply.check(&traffic.name, &mut desk.warnings);
+        for (supply, traffic) in self.supplies.iter().zip(&context.scenario.traffic) {
+            supply.check(&traffic.name, &mut context.warnings);
         }
         Ok(())
     }
@@ -203,23 +219,23 @@ impl Tcp {
 
     /// A connection has nothing left to do. Its last sample is taken now, because it may have opened and closed since
     /// the previous sample.
-    fn forget(&mut self, number: u32, desk: &mut Desk<'_>) -> io::Result<()> {
+    fn forget(&mut self, number: u32, context: &mut RunContext<'_>) -> io::Result<()> {
         let Some(connection) = self.connections.remove(&number) else { return Ok(()) };
-        self.sample_one(&connection, desk)?;
+        self.sample_one(&connection, context)?;
         let flow = &mut self.flows[connection.flow];
-        flow.ends[connection.side as usize] = None;
+        flow.ends[connection.role as usize] = None;
         flow.conclude(&connection, &mut self.supplies)
     }
 
-    fn sample_one(&self, connection: &Connection, desk: &mut Desk<'_>) -> io::Result<()> {
-        if !desk.recorder.records(Table::Flows) {
+    fn sample_one(&self, connection: &Connection, context: &mut RunContext<'_>) -> io::Result<()> {
+        if !context.recorder.records(Table::Flows) {
             return Ok(());
         }
         let &Flow { name, traffic, data_from, .. } = &self.flows[connection.flow];
-        let service = self.services[traffic].as_ref().filter(|_| connection.side == data_from);
+        let service = self.services[traffic].as_ref().filter(|_| connection.role == data_from);
         let Some(service) = service else { return Ok(()) };
-        if let Some(row) = connection.sample(desk.now_ns(), name, service.sending)? {
-            desk.recorder.flow(row);
+        if let Some(row) = connection.sample(context.now_ns(), name, service.sending)? {
+            context.recorder.flow(row);
         }
         Ok(())
     }
@@ -234,23 +250,23 @@ impl Tcp {
         traffic: usize,
         [client, server]: [usize; 2],
         sending: Sending,
-        desk: &mut Desk<'_>,
+        context: &mut RunContext<'_>,
     ) -> io::Result<Service> {
         for node in [client, server] {
             if self.hosts[node].is_none() {
-                self.hosts[node] = Some(Host::open(desk.network, node)?);
+                self.hosts[node] = Some(Host::open(context.network, node)?);
             }
         }
-        let address = SocketAddrV4::new(desk.network.plan.addresses[server], desk.server_ports[traffic]);
-        desk.network.namespaces[server].enter()?;
-        let listener = socket::listener(address, Self::options(sending, desk.scenario.traffic[traffic].dscp))?;
-        desk.reactor.watch(&listener, EpollFlags::EPOLLIN, Token::Listener(traffic as u32))?;
+        let address = SocketAddrV4::new(context.network.plan.addresses[server], context.server_ports[traffic]);
+        context.network.namespaces[server].enter()?;
+        let listener = socket::listener(address, Self::options(sending, context.scenario.traffic[traffic].dscp))?;
+        context.reactor.watch(&listener, EpollFlags::EPOLLIN, Token::Listener(traffic as u32))?;
         Ok(Service { listener, address, client, sending, flows: Vec::new() })
     }
 
-    fn add(&mut self, connection: Connection, desk: &mut Desk<'_>) -> io::Result<()> {
-        self.flows[connection.flow].ends[connection.side as usize] = Some(self.next);
-        desk.reactor.watch(&connection.socket, connection.interest, Token::Connection(self.next))?;
+    fn add(&mut self, connection: Connection, context: &mut RunContext<'_>) -> io::Result<()> {
+        self.flows[connection.flow].ends[connection.role as usize] = Some(self.next);
+        context.reactor.watch(&connection.socket, connection.interest, Token::Connection(self.next))?;
         self.connections.insert(self.next, connection);
         self.next += 1;
         Ok(())

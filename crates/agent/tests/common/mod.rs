@@ -29,15 +29,15 @@ pub(crate) fn copy_agent(to: &Path) {
     assert!(Command::new("cp").arg(agent).arg(to).status().unwrap().success());
 }
 
-/// What this kernel can do; `None` if it lets nobody create network namespaces, so that a test cannot run.
+/// What this kernel can do; `None` if it lets no user create network namespaces, so that a test cannot run.
 pub(crate) fn capabilities() -> Option<Value> {
     let output = program().arg("--capabilities").output().unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
     if !output.status.success() {
         skip(String::from_utf8_lossy(&output.stderr).trim());
         return None;
     }
-    Some(serde_json::from_str(&told).unwrap())
+    Some(serde_json::from_str(&stdout).unwrap())
 }
 
 /// Whether this kernel can limit a port's rate. If not, prints a message.
@@ -113,7 +113,7 @@ pub(crate) fn start(scenario: &Scenario, options: Value) -> Child {
 pub(crate) struct Report {
     pub(crate) progress: usize,
     pub(crate) batches: Vec<(Table, RecordBatch)>,
-    /// Time, place and length of each captured packet, and how much of it is stored.
+    /// Time, interface and length of each captured packet, and how much of it is stored.
     pub(crate) packets: Vec<(u64, u32, u32, usize)>,
     /// The summary, or the error.
     pub(crate) end: Result<Value, Value>,
@@ -125,7 +125,7 @@ pub(crate) fn run(scenario: &Scenario, options: Value) -> Report {
     child.stdout.take().unwrap().read_to_end(&mut bytes).unwrap();
     let succeeded = child.wait().unwrap().success();
     let report = read(&bytes);
-    assert_eq!(report.end.is_ok(), succeeded, "the exit status tells what the frames tell: {:?}", report.end);
+    assert_eq!(report.end.is_ok(), succeeded, "the exit status agrees with the frames: {:?}", report.end);
     report
 }
 
@@ -144,7 +144,7 @@ pub(crate) fn read(bytes: &[u8]) -> Report {
             }
             FrameKind::Packets => seen.extend(packets::read(&payload).map(|packet| {
                 let packet = packet.unwrap();
-                (packet.t_ns, packet.place, packet.length, packet.data.len())
+                (packet.t_ns, packet.interface, packet.length, packet.data.len())
             })),
             FrameKind::Summary => end = Some(Ok(serde_json::from_slice(&payload).unwrap())),
             FrameKind::Error => end = Some(Err(serde_json::from_slice(&payload).unwrap())),

@@ -1,7 +1,7 @@
-//! A connection, as each place where it was captured shows it.
+//! A connection, as each vantage point where it was captured shows it.
 
 use bufferscope_records::{
-    Half, Method, OneWayRow, Recorder, RetransmissionKind, RetransmissionRow, RoundTripRow, Sink, Way,
+    FlowDirection, Half, Method, OneWayRow, Recorder, RetransmissionKind, RetransmissionRow, RoundTripRow, Sink,
 };
 
 use super::flow::{Flow, FlowSummary};
@@ -12,12 +12,12 @@ use super::standpoint::Standpoint;
 use super::stream::{Acknowledgement, Sent, Stream};
 use crate::{Endpoint, Flags, Segment};
 
-/// Places whose view of one connection is followed.
+/// Vantage points whose view of one connection is followed.
 const MOST_VIEWS: usize = 4;
-/// Round trips before the first data: those of the handshake, at each place.
+/// Round trips before the first data: those of the handshake, at each vantage point.
 const MOST_EARLY: usize = 2 * MOST_VIEWS;
 
-/// What one place shows of a connection, or two places that show a direction each.
+/// What one vantage point shows of a connection, or two vantage points that show a direction each.
 #[derive(Debug)]
 struct View {
     from: Standpoint,
@@ -55,9 +55,9 @@ pub(super) struct Connection {
     was_reset: bool,
     /// The initial sequence numbers of the first SYN of each direction.
     opened_with: [Option<u32>; 2],
-    /// The packets of each direction at the first two places, once there are two.
+    /// The packets of each direction at the first two vantage points, once there are two.
     pairs: Option<Box<[Pairs; 2]>>,
-    /// By how much the second place's clock is faster than the first's. Known at the end, if at all.
+    /// By how much the second vantage point's clock is faster than the first's. Known at the end, if at all.
     skew: Option<f64>,
 }
 
@@ -95,7 +95,7 @@ impl Connection {
             }
     }
 
-    /// Has it ended, as far as its nearest places show?
+    /// Whether it has ended, as far as its nearest vantage points show.
     pub(super) fn is_over(&self) -> bool {
         self.was_reset || self.views.iter().any(|view| view.streams.iter().all(Stream::is_over))
     }
@@ -151,7 +151,7 @@ impl Connection {
         }
     }
 
-    /// The view of a segment's place, or `None` if there are too many.
+    /// The view of a segment's vantage point, or `None` if there are too many.
     fn view(&mut self, segment: &Segment, direction: usize) -> Option<usize> {
         let known = Standpoint::find(self.views.iter_mut().map(|view| &mut view.from), segment, direction);
         if known.is_some() {
@@ -170,7 +170,7 @@ impl Connection {
         Some(self.views.len() - 1)
     }
 
-    /// The place nearest a sender has its packets with the highest time to live.
+    /// The vantage point nearest a sender has its packets with the highest time to live.
     fn choose_nearest(&mut self, index: usize, direction: usize, ttl: u8) {
         if self.views[index].ttls[direction].is_some() {
             return;
@@ -260,7 +260,7 @@ impl Connection {
         }
     }
 
-    /// Its end: the last samples, and what is told of its flows.
+    /// Its end: the last samples, and the summaries of its flows.
     pub(super) fn finish<S: Sink>(mut self, context: &mut Context<'_, S>) -> impl Iterator<Item = FlowSummary> {
         for index in 0..self.views.len() {
             for direction in [0, 1] {
@@ -280,7 +280,7 @@ impl Connection {
         [0, 1].into_iter().filter_map(move |direction| self.summary(direction))
     }
 
-    /// By how much the second place's clock is faster than the first's; `None`: not known.
+    /// By how much the second vantage point's clock is faster than the first's; `None`: not known.
     fn find_skew(&self) -> Option<f64> {
         let pairs = self.pairs.as_ref()?;
         if self.views[0].from.has_the_clock_of(&self.views[1].from) {
@@ -288,7 +288,7 @@ impl Connection {
         }
         let mut ways = [Vec::new(), Vec::new()];
         for direction in [0, 1] {
-            // What passes the first place first goes towards the second.
+            // What passes the first vantage point first goes towards the second.
             let first = self.nearest[direction].min(1);
             ways[first].extend(pairs[direction].delays(first));
         }
@@ -304,9 +304,9 @@ impl Connection {
             let skew = self.skew.unwrap_or(0.0) * if first == 0 { 1.0 } else { -1.0 };
             for (t_ns, has_data, change_ns) in pairs[direction].changes(first, skew) {
                 let (flow, way) = if has_data {
-                    (&self.flows[direction], Way::Data)
+                    (&self.flows[direction], FlowDirection::Data)
                 } else {
-                    (&self.flows[1 - direction], Way::Acknowledgements)
+                    (&self.flows[1 - direction], FlowDirection::Acknowledgements)
                 };
                 if let Some(flow) = flow {
                     let t_ns = u64::try_from(t_ns).unwrap_or(0);
@@ -316,7 +316,7 @@ impl Connection {
         }
     }
 
-    /// The places of a direction besides that of its flow.
+    /// The vantage points of a direction besides that of its flow.
     fn others(&self, direction: usize) -> impl Iterator<Item = u16> {
         let others = self.views.iter().enumerate().filter(move |(index, _)| *index != self.nearest[direction]);
         others.map(move |(_, view)| view.from.place_of(direction))

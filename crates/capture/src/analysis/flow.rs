@@ -1,4 +1,4 @@
-//! A flow: a direction of a connection that carries data. Its samples, and what is told of it in the end.
+//! A flow: a direction of a connection that carries data. Its samples, and its summary at the end.
 
 use bufferscope_records::{FlowRow, Name};
 use serde::Serialize;
@@ -31,7 +31,7 @@ pub struct Kinds {
     pub timeout: u64,
     /// Of the last segment, as a probe.
     pub tail_loss_probe: u64,
-    /// Whose first copy was lost before the place of capture.
+    /// Whose first copy was lost before the vantage point.
     pub late: u64,
     /// Of all these, how many are known to have been needless.
     pub spurious: u64,
@@ -52,7 +52,7 @@ impl From<Endpoint> for End {
     }
 }
 
-/// A flow, as it is told at the end.
+/// The summary of a flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowSummary {
     /// `tcp/<number>`.
@@ -61,9 +61,9 @@ pub struct FlowSummary {
     pub from: End,
     /// Its receiver.
     pub to: End,
-    /// The place whose capture the rows come from: that nearest the sender, by the time to live.
+    /// The vantage point whose capture the rows come from: that nearest the sender, by the time to live.
     pub place: u16,
-    /// Other places that have the same flow.
+    /// Other vantage points that have the same flow.
     pub other_places: Vec<u16>,
     /// When its first segment with data was seen, since the start.
     pub first_ns: u64,
@@ -95,7 +95,7 @@ pub struct FlowSummary {
     pub zero_windows: u64,
     /// Times at which sequence numbers jumped further than any window.
     pub jumps: u64,
-    /// Packets of the sender marked with Congestion Experienced before the place of capture.
+    /// Packets of the sender marked with Congestion Experienced before the vantage point.
     pub ce_marks: u64,
     /// Acknowledgements with ECE.
     pub ece: u64,
@@ -105,7 +105,8 @@ pub struct FlowSummary {
     pub window_scale_known: bool,
     /// Whether both directions were captured.
     pub both_directions: bool,
-    /// By how much the clock of the second of two places is faster than that of the first, as a share; `None`: not known.
+    /// By how much the clock of the second of two vantage points is faster than that of the first, as a share; `None`:
+    /// not known.
     pub clock_skew: Option<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! The round trip of a path, from those of the two halves that a place between its ends sees.
+//! The round-trip time of a path, from those of the two halves that a vantage point between its ends sees.
 //!
 //! At an end of the path, one half takes no time and shows delayed acknowledgements and applications rather than the
 //! path: then the other half is that of the path. Between the ends, the path is both together. `metrics/round_trips.py`
@@ -32,7 +32,7 @@ pub(super) struct Halves([[Estimate; 2]; 2]);
 pub(super) struct Path {
     pub(super) least_ns: u64,
     pub(super) smoothed_ns: u64,
-    /// Whether the place is that of the sender, which sees all that is in flight.
+    /// Whether the vantage point is that of the sender, which sees all that is in flight.
     pub(super) at_sender: bool,
 }
 

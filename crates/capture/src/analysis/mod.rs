@@ -46,7 +46,7 @@ pub struct Settings {
     pub most_samples: u64,
     /// Connections that are followed at a time.
     pub most_connections: usize,
-    /// Flows that are told in the end.
+    /// Flows with a summary at the end.
     pub most_summaries: usize,
 }
 
@@ -121,8 +121,8 @@ impl Analysis {
             self.summary.segments_left_out += 1;
             return;
         };
-        let place = &mut self.connections[number as usize];
-        let connection = place.get_or_insert_with(|| Box::new(Connection::new(ends)));
+        let entry = &mut self.connections[number as usize];
+        let connection = entry.get_or_insert_with(|| Box::new(Connection::new(ends)));
         let mut context = Context {
             recorder,
             interval_ns: self.interval_ns,
@@ -131,7 +131,7 @@ impl Analysis {
         };
         if connection.is_reopened_by(segment, direction) {
             let old = std::mem::replace(connection, Box::new(Connection::new(ends)));
-            tell(&mut self.summary, self.settings.most_summaries, old.finish(&mut context));
+            add_flows(&mut self.summary, self.settings.most_summaries, old.finish(&mut context));
         }
         connection.segment(segment, direction, &mut context);
         if self.sampled >= self.next_doubling {
@@ -180,11 +180,11 @@ impl Analysis {
             next_flow: &mut self.next_flow,
             sampled: &mut self.sampled,
         };
-        for (number, place) in self.connections.iter_mut().enumerate() {
-            let Some(connection) = place.take_if(|connection| is_over(connection)) else { continue };
+        for (number, entry) in self.connections.iter_mut().enumerate() {
+            let Some(connection) = entry.take_if(|connection| is_over(connection)) else { continue };
             self.numbers.remove(&connection.ends());
             self.free.push(number as u32);
-            tell(&mut self.summary, self.settings.most_summaries, connection.finish(&mut context));
+            add_flows(&mut self.summary, self.settings.most_summaries, connection.finish(&mut context));
         }
         self.last = None;
     }
@@ -198,7 +198,7 @@ impl Analysis {
             sampled: &mut self.sampled,
         };
         for connection in self.connections.into_iter().flatten() {
-            tell(&mut self.summary, self.settings.most_summaries, connection.finish(&mut context));
+            add_flows(&mut self.summary, self.settings.most_summaries, connection.finish(&mut context));
         }
         self.summary.flows_recorded = u64::from(self.next_flow - 1);
         self.summary.sample_interval_ns = self.interval_ns.unsigned_abs();
@@ -208,7 +208,7 @@ impl Analysis {
     }
 }
 
-fn tell(summary: &mut Summary, most: usize, flows: impl Iterator<Item = FlowSummary>) {
+fn add_flows(summary: &mut Summary, most: usize, flows: impl Iterator<Item = FlowSummary>) {
     for flow in flows {
         if summary.flows.len() < most {
             summary.flows.push(flow);

@@ -1,18 +1,18 @@
-//! Packets that were captured at two places: by how much their delay between the two changes.
+//! Packets that were captured at two vantage points: by how much their delay between the two changes.
 
 use std::collections::VecDeque;
 
 use super::skew::Delay;
 use crate::{Options, Segment};
 
-/// Packets that wait for the other place.
+/// Packets that wait for the other vantage point.
 const MOST_WAITING: usize = 4096;
 /// How far ahead of the next one a packet is looked for: those in between were lost, or overtaken.
 const MOST_AHEAD: usize = 256;
 /// Pairs kept for one direction. Beyond it every second is forgotten, and fewer are taken from then on.
 const MOST_PAIRS: usize = 16_384;
 
-/// What tells a packet from others of its direction.
+/// What distinguishes a packet from others of its direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Packet {
     seq: u32,
@@ -23,14 +23,14 @@ struct Packet {
     options: Options,
 }
 
-/// When a packet passed each of two places.
+/// When a packet passed each of two vantage points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) times_ns: [i64; 2],
     pub(super) has_data: bool,
 }
 
-/// The packets of one direction at two places.
+/// The packets of one direction at two vantage points.
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
     waiting: [VecDeque<(Packet, i64)>; 2],
@@ -41,7 +41,7 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
-    /// A packet at the first place (0) or the second (1).
+    /// A packet at the first vantage point (0) or the second (1).
     pub(super) fn seen(&mut self, segment: &Segment, place: usize) {
         let &Segment { t_ns, seq, ack, payload_bytes, window, ip_id, options, .. } = segment;
         let packet = Packet { seq, ack, payload_bytes, window, ip_id, options };
@@ -81,7 +81,7 @@ impl Pairs {
         self.pairs.len() + self.waiting.iter().map(VecDeque::len).sum::<usize>()
     }
 
-    /// The delays from the place `first` to the other, by the time at the first.
+    /// The delays from the vantage point `first` to the other, by the time at the first.
     pub(super) fn delays(&self, first: usize) -> impl Iterator<Item = Delay> {
         let delay = move |pair: &Pair| Delay {
             t_ns: pair.times_ns[first],
@@ -90,8 +90,9 @@ impl Pairs {
         self.pairs.iter().map(delay)
     }
 
-    /// Each packet's time at the place `first`, whether it has data, and by how much its delay to the other exceeds the
-    /// smallest. The offset between the two clocks cancels out. `skew` is by how much the other place's is faster.
+    /// Each packet's time at the vantage point `first`, whether it has data, and by how much its delay to the other
+    /// exceeds the smallest. The offset between the two clocks cancels out. `skew` is by how much the other vantage
+    /// point's is faster.
     pub(super) fn changes(&self, first: usize, skew: f64) -> impl Iterator<Item = (i64, bool, u64)> {
         let straight = move |Delay { t_ns, delay_ns }: Delay| delay_ns.saturating_sub((skew * t_ns as f64) as i64);
         let least = self.delays(first).map(straight).min().unwrap_or(0);

@@ -40,7 +40,7 @@ pub(super) struct Covered {
     /// When the newest range was sent that was seen once and not covered before.
     pub(super) newest_ns: Option<i64>,
     /// A range was among them that was seen more than once, or not at all: the newest may have arrived long ago.
-    pub(super) repaired: bool,
+    pub(super) retransmitted: bool,
     /// Bytes that were never seen.
     pub(super) unseen_bytes: u64,
     /// Ranges covered for the first time.
@@ -54,7 +54,7 @@ impl Covered {
             1 if !range.sacked => self.newest_ns = Some(range.t_ns),
             _ => {}
         }
-        self.repaired |= range.seen != 1;
+        self.retransmitted |= range.seen != 1;
         self.ranges += u64::from(!range.sacked);
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct Delay {
 }
 
 /// By how much the second clock is faster, as a share: 1e-5 for 10 parts per million. `towards` are the delays of the
-/// packets towards the place of the second clock, `back` those of the others. `None`: not known.
+/// packets towards the vantage point of the second clock, `back` those of the others. `None`: not known.
 pub(super) fn skew(towards: Vec<Delay>, back: Vec<Delay>) -> Option<f64> {
     let (growing, shrinking) = (slope_below(towards)?, -slope_below(back)?);
     let share = if growing * shrinking <= 0.0 { 0.0 } else { growing.signum() * growing.abs().min(shrinking.abs()) };
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(skew(delays(0.0, 60, |number| 0.02 * number as f64), delays(0.0, 60, |_| 0.0)), Some(0.0));
         let both = |ppm| delays(ppm, 60, |number| 0.02 * number as f64);
         assert_eq!(skew(both(0.0), both(0.0)), Some(0.0), "queues in both directions grow");
-        // The clocks are told by the direction without a queue.
+        // The skew follows from the direction without a queue.
         let found = skew(both(50.0), delays(-50.0, 60, |_| 0.0)).unwrap() * 1e6;
         assert!((found - 50.0).abs() < 0.1, "found {found}");
     }

@@ -19,7 +19,7 @@ struct Stamp {
     first_ns: i64,
     /// When the first one left that is acknowledged on arrival, and so echoed.
     answered_ns: Option<i64>,
-    /// Whether nobody can tell which segment its echo answers.
+    /// Whether it is ambiguous which segment its echo answers.
     ambiguous: bool,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Stamped {
     pub(super) again: bool,
 }
 
-/// Is `a` later than `b`? (RFC 7323, section 5.2)
+/// Whether `a` is later than `b` (RFC 7323, section 5.2).
 #[inline]
 pub(super) fn later(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
@@ -97,7 +97,7 @@ impl Stamps {
 }
 
 impl Stamp {
-    /// When the segment left that an echo answers; `None`: it can't be told. `before_ns` is when the other end sent the
+    /// When the segment left that an echo answers; `None`: it is ambiguous. `before_ns` is when the other end sent the
     /// segment before the echo, `next_ns` when the next value left.
     fn since(&self, t_ns: i64, carries: bool, before_ns: Option<i64>, next_ns: Option<i64>) -> Option<i64> {
         if self.ambiguous {

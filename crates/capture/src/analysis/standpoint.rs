@@ -13,12 +13,12 @@ pub(super) struct Standpoint {
     file: u16,
     /// The direction of the first segment.
     direction: usize,
-    back: Back,
+    other: OtherDirection,
 }
 
-/// Where the direction is seen that is not the first segment's.
+/// Where the opposite of the first segment's direction is seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Back {
+enum OtherDirection {
     Unseen,
     Here,
     At(u16),
@@ -26,10 +26,10 @@ enum Back {
 
 impl Standpoint {
     pub(super) fn new(segment: &Segment, direction: usize) -> Self {
-        Self { place: segment.place, file: segment.file, direction, back: Back::Unseen }
+        Self { place: segment.place, file: segment.file, direction, other: OtherDirection::Unseen }
     }
 
-    /// Which of them shows a segment; `None`: none of them. Each connection has a few.
+    /// Index of the standpoint that captured this segment; `None`: none of them. Each connection has a few.
     #[inline]
     pub(super) fn find<'a>(
         those: impl DoubleEndedIterator<Item = &'a mut Self> + ExactSizeIterator,
@@ -40,25 +40,25 @@ impl Standpoint {
         for (index, each) in those.enumerate() {
             if each.place == segment.place {
                 if direction != each.direction {
-                    each.back = Back::Here;
+                    each.other = OtherDirection::Here;
                 }
                 return Some(index);
             }
-            if each.back == Back::At(segment.place) {
+            if each.other == OtherDirection::At(segment.place) {
                 if direction != each.direction {
                     return Some(index);
                 }
-                // It shows both directions, and so stands for itself.
-                each.back = Back::Unseen;
+                // It shows both directions, so it is a standpoint of its own.
+                each.other = OtherDirection::Unseen;
                 return None;
             }
-            if each.back == Back::Unseen && each.file == segment.file && each.direction != direction {
+            if each.other == OtherDirection::Unseen && each.file == segment.file && each.direction != direction {
                 // The latest: on its way a packet passes interfaces one after another, and the answer the last one first.
                 free = Some((index, each));
             }
         }
         let (index, each) = free?;
-        each.back = Back::At(segment.place);
+        each.other = OtherDirection::At(segment.place);
         Some(index)
     }
 
@@ -69,8 +69,8 @@ impl Standpoint {
 
     /// Where a direction is seen.
     pub(super) fn place_of(&self, direction: usize) -> u16 {
-        match self.back {
-            Back::At(place) if direction != self.direction => place,
+        match self.other {
+            OtherDirection::At(place) if direction != self.direction => place,
             _ => self.place,
         }
     }

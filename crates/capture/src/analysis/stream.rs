@@ -1,4 +1,4 @@
-//! One direction of a connection, as one place shows it: what its sender sent, and how that was acknowledged.
+//! One direction of a connection, as one vantage point shows it: what its sender sent, and how that was acknowledged.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::{Flags, Segment};
 const JUMP_BYTES: i64 = 1 << 30;
 /// The shortest time after which Linux' retransmission timer expires, less a tick of a slow clock.
 const TIMEOUT_NS: i64 = 190_000_000;
-/// Without other evidence, a segment that comes this late after its successor was reordered, and not sent again.
+/// Without other evidence, a segment that comes this late after its successor was reordered, and not retransmitted.
 const REORDERED_NS: i64 = 3_000_000;
 /// A sender that shows no acknowledgements and repeats one byte after so long only asks whether the other end is there.
 const SILENCE_NS: i64 = 1_000_000_000;
@@ -51,7 +51,7 @@ pub(super) struct Again {
 
 /// Why the sender is repeating what it sent, and up to where.
 #[derive(Clone, Copy, Debug)]
-struct Repair {
+struct Recovery {
     kind: RetransmissionKind,
     until: i64,
 }
@@ -78,7 +78,7 @@ pub(super) struct Stream {
     /// The end of the stream, with the FIN.
     fin: Option<i64>,
     syn: Option<u32>,
-    /// When the SYN left, until it is acknowledged; `None` if it was sent again.
+    /// When the SYN left, until it is acknowledged; `None` if it was retransmitted.
     syn_ns: Option<i64>,
     /// Whether segments before the last one may have been missed.
     pub(super) after_gap: bool,
@@ -87,7 +87,7 @@ pub(super) struct Stream {
     ranges: Ranges,
     highest_sacked: i64,
     duplicate_acks: u32,
-    repair: Option<Repair>,
+    recovery: Option<Recovery>,
     open: VecDeque<Again>,
     pub(super) stamps: Stamps,
     rounds: Rounds,
@@ -135,7 +135,7 @@ impl Stream {
             return None;
         }
         let was_synchronized = self.synchronized;
-        let start = self.place(segment.seq);
+        let start = self.position(segment.seq);
         self.after_gap = !was_synchronized || start > self.next;
         let fin = segment.flags.has(Flags::FIN);
         let end = start + i64::from(segment.payload_bytes) + i64::from(fin);
@@ -158,8 +158,8 @@ impl Stream {
         Some(sent)
     }
 
-    /// One byte, or none, before those that are awaited. Without acknowledgements, silence must tell it from a
-    /// retransmission.
+    /// One byte, or none, before those that are awaited. Without acknowledgements, a silence must distinguish it from
+    /// a retransmission.
     fn is_keep_alive(&self, segment: &Segment, start: i64) -> bool {
         let is_short = segment.payload_bytes <= 1 && !segment.flags.has(Flags::FIN) && start + 1 == self.next;
         is_short && self.una.map_or(segment.t_ns - self.active_ns >= SILENCE_NS, |una| una >= self.next)
@@ -210,8 +210,8 @@ impl Stream {
         Some(Sent::Again(RetransmissionKind::Syn))
     }
 
-    /// The place of a sequence number in the stream, which begins or begins anew with it if it fits nowhere.
-    fn place(&mut self, sequence: u32) -> i64 {
+    /// The position of a sequence number in the stream, which begins or begins anew with it if it fits nowhere.
+    fn position(&mut self, sequence: u32) -> i64 {
         if self.first.is_none() {
             self.next = unwrap(sequence, 1 << 32);
             self.first = Some(self.next);
@@ -229,7 +229,7 @@ impl Stream {
         if (start - self.next).abs() > JUMP_BYTES {
             self.counts.jumps += 1;
             self.ranges.clear();
-            self.repair = None;
+            self.recovery = None;
             self.next = start;
             self.first = Some(start - (self.delivered_bytes() + self.counts.unseen_bytes) as i64);
             self.una = self.una.map(|_| start);
@@ -322,8 +322,8 @@ impl Stream {
         }
     }
 
-    /// Was a segment that fills a hole sent before those that arrived already? Told by the IP identification, which a
-    /// host counts up, by the timestamps, or else by the time.
+    /// Whether a segment that fills a hole was sent before those that arrived already. Decided by the IP
+    /// identification, which a host counts up, by the timestamps, or else by the time.
     fn was_overtaken(&self, segment: &Segment, id: Option<u16>, stamp: Option<u32>, end: i64) -> bool {
         let Some(after) = self.ranges.seen_after(end) else { return false };
         match (id, after.ip_id, stamp, after.stamp) {
@@ -333,21 +333,21 @@ impl Stream {
         }
     }
 
-    /// Why bytes that were seen before are sent again.
+    /// Why bytes that were seen before are retransmitted.
     fn cause(&mut self, t_ns: i64, start: i64, end: i64, seen: u16) -> RetransmissionKind {
         let head = self.una.is_none_or(|una| start <= una);
         let evidence = self.highest_sacked > start || self.duplicate_acks > 0;
         let quiet = t_ns - self.active_ns >= TIMEOUT_NS;
-        let repair = self.repair.filter(|repair| start < repair.until);
-        let tail = end == self.next && seen <= 1 && !evidence && repair.is_none();
-        let kind = match repair {
+        let recovery = self.recovery.filter(|recovery| start < recovery.until);
+        let tail = end == self.next && seen <= 1 && !evidence && recovery.is_none();
+        let kind = match recovery {
             _ if tail && (!head || self.sack_permitted) => return RetransmissionKind::TailLossProbe,
             _ if head && quiet => RetransmissionKind::Timeout,
-            Some(repair) => return repair.kind,
+            Some(recovery) => return recovery.kind,
             None if evidence || !quiet => RetransmissionKind::Fast,
             None => RetransmissionKind::Timeout,
         };
-        self.repair = Some(Repair { kind, until: self.next });
+        self.recovery = Some(Recovery { kind, until: self.next });
         kind
     }
 
@@ -362,7 +362,7 @@ impl Stream {
         if at_end || self.open.len() > MOST_OPEN { self.open.pop_front() } else { None }
     }
 
-    /// An acknowledgement: the time since the newest segment was sent that it covers, if it can be told.
+    /// An acknowledgement: the time since the newest segment was sent that it covers, if it can be determined.
     pub(super) fn acknowledged(&mut self, acknowledgement: &Acknowledgement<'_>) -> Option<u64> {
         let segment = acknowledgement.segment;
         self.window_bytes = acknowledgement.window_bytes;
@@ -398,7 +398,7 @@ impl Stream {
         if advances {
             self.rounds.acknowledged(ack, self.next, flight);
         }
-        let newest = if covered.repaired || repeated { None } else { covered.newest_ns };
+        let newest = if covered.retransmitted || repeated { None } else { covered.newest_ns };
         let opened = self.opened(segment, ack, before);
         let since = newest.max(selected.newest_ns).or(opened)?;
         u64::try_from(segment.t_ns - since).ok()
@@ -423,11 +423,11 @@ impl Stream {
         }
         self.una = Some(ack);
         self.duplicate_acks = 0;
-        self.repair = self.repair.filter(|repair| ack < repair.until);
+        self.recovery = self.recovery.filter(|recovery| ack < recovery.until);
         self.probed = self.probed.filter(|probed| ack < probed.1);
         let covered = self.ranges.acknowledge(ack);
         self.counts.unseen_bytes += covered.unseen_bytes;
-        if covered.repaired
+        if covered.retransmitted
             && let Some((_, echo)) = segment.options.timestamps
         {
             self.judge_by_echo(before.unwrap_or(ack), ack, echo);
@@ -495,7 +495,7 @@ impl Stream {
         if self.fin.is_some_and(|fin| sequence >= fin) { sequence - 1 } else { sequence }
     }
 
-    /// Segments that are missing below the highest that was acknowledged selectively, and were not sent again.
+    /// Segments that are missing below the highest that was acknowledged selectively, and were not retransmitted.
     pub(super) fn lost_packets(&self) -> u64 {
         self.ranges.missing_before(self.highest_sacked, u64::from(self.mss_bytes.max(1)))
     }
@@ -505,7 +505,7 @@ impl Stream {
         self.rounds.cwnd_bytes()
     }
 
-    /// Is all that was sent acknowledged, and the end of the stream sent?
+    /// Whether all that was sent is acknowledged, and the end of the stream was sent.
     pub(super) fn is_over(&self) -> bool {
         self.fin.is_some_and(|fin| self.una.is_some_and(|una| una >= fin))
     }

@@ -155,7 +155,7 @@ fn stamped(segment: Segment, value: u32, echo: u32) -> Segment {
 }
 
 #[test]
-fn an_acknowledgement_tells_the_round_trip_time_of_the_newest_segment_that_it_covers() {
+fn an_acknowledgement_gives_the_round_trip_time_of_the_newest_segment_that_it_covers() {
     let mut capture = Capture::opened();
     capture.data(100, [0]);
     capture.data(110, [1]);
@@ -164,7 +164,7 @@ fn an_acknowledgement_tells_the_round_trip_time_of_the_newest_segment_that_it_co
 }
 
 #[test]
-fn a_segment_sent_twice_tells_no_round_trip_time() {
+fn a_segment_sent_twice_yield_no_round_trip_time() {
     let mut capture = Capture::opened();
     capture.data(100, [0]);
     capture.data(400, [0]);
@@ -173,7 +173,7 @@ fn a_segment_sent_twice_tells_no_round_trip_time() {
 }
 
 #[test]
-fn segments_that_waited_for_a_repair_tell_no_round_trip_time() {
+fn segments_that_waited_for_a_retransmission_yield_no_round_trip_time() {
     let mut capture = Capture::opened();
     capture.data(100, [0, 1, 2]);
     // Segments 1 and 2 arrive 40 ms later, and are covered again, cumulatively, after the repair of 0.
@@ -184,7 +184,7 @@ fn segments_that_waited_for_a_repair_tell_no_round_trip_time() {
 }
 
 #[test]
-fn the_first_echo_of_a_timestamp_tells_a_round_trip_time_of_either_half() {
+fn the_first_echo_of_a_timestamp_gives_a_round_trip_time_of_either_half() {
     let mut capture = Capture::opened();
     capture.show(stamped(data(100, 0, MSS), 7, 1));
     capture.show(stamped(ack(140, 1), 50, 7));
@@ -196,7 +196,7 @@ fn the_first_echo_of_a_timestamp_tells_a_round_trip_time_of_either_half() {
 }
 
 #[test]
-fn a_handshake_tells_both_halves() {
+fn a_handshake_shows_both_halves() {
     let mut capture = Capture::without_handshake();
     capture.show(Segment { flags: Flags(Flags::SYN), seq: ISN, ..data(0, 0, 0) });
     capture.show(Segment { flags: Flags(Flags::SYN | Flags::ACK), seq: 5000, ack: ISN.wrapping_add(1), ..ack(30, 0) });
@@ -211,7 +211,7 @@ fn a_handshake_tells_both_halves() {
 }
 
 #[test]
-fn a_syn_sent_twice_tells_no_round_trip_time() {
+fn a_syn_sent_twice_yield_no_round_trip_time() {
     let mut capture = Capture::without_handshake();
     for t_ms in [0, 1000] {
         capture.show(Segment { flags: Flags(Flags::SYN), seq: ISN, ..data(t_ms, 0, 0) });
@@ -476,7 +476,7 @@ fn a_keep_alive_is_not_a_retransmission() {
 }
 
 #[test]
-fn a_syn_sent_again_is_told() {
+fn a_retransmitted_syn_is_reported() {
     let mut capture = Capture::without_handshake();
     for t_ms in [0, 1000] {
         capture.show(Segment { flags: Flags(Flags::SYN), seq: ISN, ..data(t_ms, 0, 0) });
@@ -513,7 +513,7 @@ fn flight_window_and_goodput_are_sampled_every_ten_milliseconds() {
 }
 
 #[test]
-fn a_window_of_unknown_scale_is_not_told() {
+fn a_window_of_unknown_scale_is_not_reported() {
     let mut capture = Capture::without_handshake();
     capture.data(100, 0..2);
     capture.ack(140, 2);
@@ -569,8 +569,8 @@ fn ports_used_again_belong_to_another_connection() {
     capture.show(Segment { seq: 78, payload_bytes: 500, ..data(210, 0, 0) });
     capture.show(Segment { ack: 578, ..ack(250, 0) });
     let (summary, _) = capture.finish();
-    let told: Vec<_> = summary.flows.iter().map(|flow| (flow.name.as_str(), flow.delivered_bytes)).collect();
-    assert_eq!(told, [("tcp/1", Some(1000)), ("tcp/2", Some(500))]);
+    let found: Vec<_> = summary.flows.iter().map(|flow| (flow.name.as_str(), flow.delivered_bytes)).collect();
+    assert_eq!(found, [("tcp/1", Some(1000)), ("tcp/2", Some(500))]);
 }
 
 #[test]
@@ -625,7 +625,7 @@ fn directions_in_different_files_are_not_put_together() {
 }
 
 #[test]
-fn an_interface_that_shows_both_directions_after_all_stands_for_itself() {
+fn an_interface_that_shows_both_directions_after_all_is_a_standpoint_of_its_own() {
     let mut capture = Capture::without_handshake();
     capture.show(data(100, 0, MSS));
     capture.show(Segment { place: 1, ..ack(121, 1) });
@@ -645,7 +645,8 @@ fn an_interface_that_shows_both_directions_after_all_stands_for_itself() {
 fn the_change_of_a_one_way_delay_needs_no_common_clock() {
     let mut capture = Capture::opened();
     let far = |segment: Segment| Segment { place: 1, file: 1, ttl: 60, ..segment };
-    // The second place's clock is an hour ahead. The delay is 20, 25 and 21 ms; one packet is lost between the places.
+    // The second vantage point's clock is an hour ahead. The delay is 20, 25 and 21 ms; one packet is lost between the
+    // vantage points.
     for (number, delay_ms) in [(0, Some(20)), (1, Some(25)), (2, None), (3, Some(21))] {
         let t_ms = 100 + 10 * i64::from(number);
         capture.show(data(t_ms, number, MSS));
@@ -665,7 +666,7 @@ fn the_change_of_a_one_way_delay_needs_no_common_clock() {
 fn a_clock_that_runs_faster_is_found_and_taken_out() {
     let mut capture = Capture::opened();
     let far = |segment: Segment| Segment { place: 1, file: 1, ttl: 60, ..segment };
-    // The second place's clock gains 100 parts per million: 6 ms in the minute of the capture.
+    // The second vantage point's clock gains 100 parts per million: 6 ms in the minute of the capture.
     let its_clock = |t_ns: i64| t_ns + t_ns / 10_000;
     let mut shown = Vec::new();
     for number in 0..600 {

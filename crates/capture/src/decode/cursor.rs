@@ -1,4 +1,4 @@
-//! A place in a packet.
+//! A position in a packet.
 
 use super::Undecoded;
 
@@ -47,13 +47,13 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A number in network byte order. The place must be inside `bytes`.
+/// A number in network byte order. The offset must be inside `bytes`.
 #[inline]
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// A number in network byte order. The place must be inside `bytes`.
+/// A number in network byte order. The offset must be inside `bytes`.
 #[inline]
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])

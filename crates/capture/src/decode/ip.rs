@@ -33,7 +33,7 @@ fn ipv4(cursor: &mut Cursor<'_>, layers: &mut Layers) -> Result<Next, Undecoded>
     let header = cursor.take::<20>()?;
     let header_bytes = usize::from(header[0] & 0x0f) * 4;
     let ip_bytes = match u32::from(u16_at(header, 2)) {
-        // A packet of Linux that its network card has still to cut, and longer than the field can tell.
+        // A packet of Linux that its network card has still to cut, and longer than the field can express.
         0 => wire_bytes,
         length => length,
     };
@@ -91,11 +91,11 @@ fn ipv6(cursor: &mut Cursor<'_>, layers: &mut Layers) -> Result<Next, Undecoded>
             }
             FRAGMENT => {
                 let extension = cursor.take::<8>()?;
-                let place = u16_at(extension, 2);
-                if place & 0xfff8 != 0 {
+                let fragment = u16_at(extension, 2);
+                if fragment & 0xfff8 != 0 {
                     return Err(Undecoded::Fragment);
                 }
-                is_first_fragment |= place & 1 != 0;
+                is_first_fragment |= fragment & 1 != 0;
                 extension[0]
             }
             AUTHENTICATION => {

@@ -1,8 +1,8 @@
 //! From a captured packet to the transport's header.
 //!
 //! A packet is peeled: link layer, tags, tunnels, IP, until a transport is found. Of tunnels, the innermost packet is
-//! used, and the layers on the way are told. Lengths come from the IP headers, because captures are often cut to their
-//! headers; a packet that Linux captures before its network card cuts it has no length there, and then the wire's
+//! used, and the layers around it are reported. Lengths come from the IP headers, because captures are often cut to
+//! their headers; a packet that Linux captures before its network card cuts it has no length there, and then the wire's
 //! counts.
 //!
 //! Link layers after <https://www.tcpdump.org/linktypes.html>; RFC 791, 8200, 2003, 4213 (IP in IP), 2784 and 2890 (GRE),
@@ -86,9 +86,9 @@ impl Layers {
         self.0 == 0
     }
 
-    /// Which they are: places in [`Layers::WORDS`].
-    pub fn places(self) -> impl Iterator<Item = usize> {
-        (0..Self::WORDS.len()).filter(move |place| self.0 & (1 << place) != 0)
+    /// Which they are: indices in [`Layers::WORDS`].
+    pub fn indices(self) -> impl Iterator<Item = usize> {
+        (0..Self::WORDS.len()).filter(move |index| self.0 & (1 << index) != 0)
     }
 }
 
@@ -142,7 +142,7 @@ reasons! {
     Fragment = "later fragments",
     /// Such as SCTP.
     Transport = "of another transport",
-    /// More tunnels than anybody builds.
+    /// More tunnels than any real network has.
     Nested = "nested too deeply",
     /// Such as ESP, MACsec, and frames of a Wi-Fi network with a password.
     Encrypted = "encrypted",

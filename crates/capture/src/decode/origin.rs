@@ -1,7 +1,7 @@
 //! Which of several interfaces a packet was seen on, where one stream has the packets of many (`tcpdump -i any`).
 //!
 //! On a router or a bridge, such a stream has each packet twice or more often: as it came in, and as it went out. The
-//! headers of cooked captures and of Darwin's `pktap` tell these apart.
+//! headers of cooked captures and of Darwin's `pktap` distinguish these.
 
 use super::cursor::{u16_at, u32_at};
 use super::link::{LINUX_COOKED, LINUX_COOKED_2, PKTAP};

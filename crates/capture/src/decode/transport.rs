@@ -180,8 +180,8 @@ fn option_of(kind: u8, value: &[u8], found: &mut Options) {
         (4, []) => found.sack_permitted = true,
         (5, blocks) => {
             for block in blocks.chunks_exact(8) {
-                let Some(place) = found.sack.get_mut(usize::from(found.sack_blocks)) else { break };
-                *place = (u32_at(block, 0), u32_at(block, 4));
+                let Some(block_slot) = found.sack.get_mut(usize::from(found.sack_blocks)) else { break };
+                *block_slot = (u32_at(block, 0), u32_at(block, 4));
                 found.sack_blocks += 1;
             }
         }

@@ -83,7 +83,7 @@ pub(super) fn frame(cursor: &mut Cursor<'_>, padded: u8) -> Result<Next, Undecod
     if padded != 0 {
         cursor.pass(header_bytes_padding(header_bytes));
     }
-    // Some drivers decrypt frames and leave the bit; what is behind them tells.
+    // Some drivers decrypt frames and leave the bit set; the payload shows which is the case.
     let is_readable = matches!(cursor.rest(), [0xaa, 0xaa, 0x03, ..]);
     if control[1] & PROTECTED != 0 && !is_readable && !is_aggregate {
         return Err(Undecoded::Encrypted);

@@ -1,7 +1,7 @@
 //! Files of captures: pcap and pcapng, also compressed with gzip, read as a stream.
 //!
 //! After the pcap and pcapng drafts of the IETF's opsawg (draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng). A file may
-//! be gigabytes long, may come through a pipe, and may be cut off anywhere: the packets before that place are read, and
+//! be gigabytes long, may come through a pipe, and may be cut off anywhere: the packets before that point are read, and
 //! the error that ends them says where it is.
 
 mod error;
@@ -90,7 +90,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Reads the start of a file, which tells its format.
+    /// Reads the start of a file, which identifies its format.
     pub fn open(stream: impl Read + Send + 'static) -> Result<Self, FileError> {
         let (head, stream) = begin(stream)?;
         let is_compressed = head.starts_with(&[0x1f, 0x8b]);

@@ -9,7 +9,7 @@ pub(super) enum Order {
 }
 
 impl Order {
-    /// The number at a place. The place must be inside `bytes`.
+    /// The number at an offset. The offset must be inside `bytes`.
     #[inline]
     pub(super) fn u16(self, bytes: &[u8], at: usize) -> u16 {
         let number = [bytes[at], bytes[at + 1]];
@@ -19,7 +19,7 @@ impl Order {
         }
     }
 
-    /// The number at a place. The place must be inside `bytes`.
+    /// The number at an offset. The offset must be inside `bytes`.
     #[inline]
     pub(super) fn u32(self, bytes: &[u8], at: usize) -> u32 {
         let number = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
@@ -29,7 +29,7 @@ impl Order {
         }
     }
 
-    /// The number at a place. The place must be inside `bytes`.
+    /// The number at an offset. The offset must be inside `bytes`.
     pub(super) fn u64(self, bytes: &[u8], at: usize) -> u64 {
         let (first, second) = (u64::from(self.u32(bytes, at)), u64::from(self.u32(bytes, at + 4)));
         match self {

@@ -6,7 +6,7 @@ use super::{Current, FileError, Interface, MOST_PACKET_BYTES, Order, Window, fil
 
 const HEADER_BYTES: usize = 24;
 
-/// What a magic number tells.
+/// The layout that a magic number identifies.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pcap {
     order: Order,
@@ -15,7 +15,7 @@ pub(super) struct Pcap {
 }
 
 impl Pcap {
-    /// The layout that a magic number stands for.
+    /// The layout of a magic number.
     pub(super) fn magic(magic: [u8; 4]) -> Option<Self> {
         [Order::Little, Order::Big].into_iter().find_map(|order| {
             let (ns_per_fraction, record_header_bytes) = match order.u32(&magic, 0) {
@@ -40,7 +40,7 @@ impl Pcap {
             return Err(FileError::Malformed { at: 4, what });
         }
         interfaces.push(Interface {
-            // The upper bits tell the length of a frame check sequence, which IP's own lengths leave out.
+            // The upper bits are the length of a frame check sequence, which IP's own lengths leave out.
             link_type: pcap.order.u16(header, if pcap.order == Order::Little { 20 } else { 22 }),
             snap_bytes: pcap.order.u32(header, 16),
             ..Interface::default()

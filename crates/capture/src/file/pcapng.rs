@@ -1,7 +1,7 @@
 //! pcapng: blocks in sections, each section with its own byte order and its own interfaces.
 //!
-//! Blocks of packets, of interfaces and of their statistics are read. All others (names, comments, secrets, whatever
-//! somebody defined) are skipped without being held in memory.
+//! Blocks of packets, of interfaces and of their statistics are read. All others (names, comments, secrets, custom
+//! blocks) are skipped without being held in memory.
 
 use std::io::Read;
 

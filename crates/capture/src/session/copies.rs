@@ -1,4 +1,5 @@
-//! Packets that were captured more than once at one place, as mirror ports, bridges and routers on one wire have them.
+//! Packets that were captured more than once at one vantage point, as mirror ports, bridges and routers on one wire
+//! have them.
 //!
 //! All copies of a packet have one digest ([`Decoded::digest`]). A retransmission has another one, because its IP
 //! identification and its TCP timestamp are new; but IPv6 has no identification, many systems send 0, and a timestamp's
@@ -7,7 +8,7 @@
 //! - A packet with a smaller time to live was forwarded.
 //! - With the same identification, it is a copy; a sender that repeats it (RFC 1122, section 3.2.1.5) waits longer than
 //!   [`FORWARDED_NS`].
-//! - A SYN is sent again after a second (RFC 6298, section 2), and not before [`SYN_NS`]. How often the SYN of a
+//! - A SYN is retransmitted after a second (RFC 6298, section 2), and not before [`SYN_NS`]. How often the SYN of a
 //!   direction was captured is how often each packet of the direction is.
 //! - A sender needs an answer, or a time-out of milliseconds, to send again: what comes within [`AT_ONCE_NS`] with nothing
 //!   of the other direction in between is a copy. An acknowledgement without data may be repeated at once, so of these
@@ -20,7 +21,7 @@ use std::collections::HashMap;
 use crate::Flags;
 use crate::decode::{Decoded, Tcp, Transport, mixed};
 
-/// How long a packet waits in a queue between two places where it is captured, at most.
+/// How long a packet waits in a queue between two vantage points where it is captured, at most.
 const FORWARDED_NS: i64 = 2_000_000_000;
 /// Copies of a SYN come within this time.
 const SYN_NS: i64 = 200_000_000;
@@ -53,7 +54,7 @@ struct Seen {
     ttl: u8,
 }
 
-/// What is known of a direction of a connection, at one place.
+/// What is known of a direction of a connection, at one vantage point.
 #[derive(Clone, Copy, Debug, Default)]
 struct Direction {
     /// How often each packet is captured, by the SYN; 0: the SYN was not captured.
@@ -89,7 +90,7 @@ impl Default for Copies {
 }
 
 impl Copies {
-    /// Whether a packet is a copy of one that was captured at this place before.
+    /// Whether a packet is a copy of one that was captured at this vantage point before.
     #[inline]
     pub(super) fn has(&mut self, packet: &Decoded, place: u16, t_ns: i64) -> bool {
         self.ordinal += 1;
@@ -247,7 +248,8 @@ fn takes_sequence_numbers(tcp: &Tcp) -> bool {
     tcp.payload_bytes > 0 || tcp.flags.0 & (Flags::SYN | Flags::FIN) != 0
 }
 
-/// What tells the direction of a packet's connection at a place, and the other direction; 0: it has no connection.
+/// The keys of the direction of a packet's connection at a vantage point, and the other direction; 0: it has no
+/// connection.
 fn keys(packet: &Decoded, place: u16) -> [u64; 2] {
     let Transport::Tcp(tcp) = packet.transport else { return [0; 2] };
     let bits = |address| match address {

@@ -24,7 +24,7 @@ pub struct Counts {
     pub without_time: u64,
     /// Packets with a time before that of the first one.
     pub before_first: u64,
-    /// Packets that were captured before, at the same place.
+    /// Packets that were captured before, at the same vantage point.
     pub copies: u64,
     /// Segments that repeat an earlier one entirely, in flows where most do, without a sign of what they are.
     pub doubtful_copies: u64,
@@ -73,8 +73,8 @@ impl Counts {
     #[inline]
     pub(super) fn decoded(&mut self, decoded: &Decoded, packet: &Packet<'_>) {
         if !decoded.layers.is_empty() {
-            for place in decoded.layers.places() {
-                self.layers[place] += 1;
+            for index in decoded.layers.indices() {
+                self.layers[index] += 1;
             }
         }
         match decoded.transport {

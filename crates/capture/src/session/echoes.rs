@@ -11,7 +11,7 @@ use crate::decode::{Decoded, Echo};
 /// The most pings that are followed.
 const MOST_PINGS: usize = 256;
 
-/// The most pairs of a ping and a place that sees it.
+/// The most pairs of a ping and a vantage point that sees it.
 const MOST_SIGHTINGS: usize = 1024;
 
 /// The most requests of a ping that wait for their replies. The one before counts as lost.
@@ -60,7 +60,7 @@ struct Waiting {
     number: u64,
     sent_ns: u64,
     rtt_ns: Option<u64>,
-    /// Whether its reply was seen at another place only, so far.
+    /// Whether its reply was seen at another vantage point only, so far.
     is_beside: bool,
 }
 
@@ -82,7 +82,7 @@ pub(super) struct Echoes {
 }
 
 impl Echoes {
-    /// The place and the file of the echo are in `seen_at`.
+    /// The vantage point and the file of the echo are in `seen_at`.
     pub(super) fn seen(
         &mut self,
         packet: &Decoded,
@@ -108,8 +108,8 @@ impl Echoes {
         }
     }
 
-    /// Whether a request was just seen at another place of the same file, which it passed before: the ping is followed
-    /// there, nearest to who sends it.
+    /// Whether a request was just seen at another vantage point of the same file, which it passed before: the ping is
+    /// followed there, nearest to who sends it.
     fn is_requested_beside(&mut self, key: Key, seq: u16, t_ns: u64, file: u16) -> bool {
         let is_sent = |(other, index): &(&Key, &usize)| {
             let ping = &self.pings[**index];
@@ -179,7 +179,8 @@ impl Ping {
         latest.is_some_and(|latest| t_ns.saturating_sub(latest.sent_ns) <= PATIENCE_NS)
     }
 
-    /// A reply, seen at a place. It counts where the requests are seen, and elsewhere only if it is not seen there.
+    /// A reply, seen at a vantage point. It counts where the requests are seen, and elsewhere only if it is not seen
+    /// there.
     fn replied(&mut self, seq: u16, t_ns: u64, place: u16) {
         let is_here = place == self.notes.place;
         // The latest request with this number: an earlier one would be a whole round of numbers ago.
@@ -193,7 +194,7 @@ impl Ping {
         self.longest_ns = self.longest_ns.max(rtt_ns);
     }
 
-    /// Tells the requests whose fate is known, in the order in which they were sent.
+    /// Passes on the requests whose outcome is known, in the order in which they were sent.
     fn emit(&mut self, index: usize, now_ns: u64, follower: &mut impl Follower) {
         while let Some(first) = self.waiting.front() {
             let is_known = first.rtt_ns.is_some() || now_ns.saturating_sub(first.sent_ns) > PATIENCE_NS;

@@ -6,9 +6,9 @@ mod counts;
 mod directions;
 mod echoes;
 mod files;
-mod places;
 mod quic;
 mod spin;
+mod vantage_points;
 
 use std::ops::ControlFlow;
 
@@ -25,11 +25,11 @@ pub use echoes::EchoNotes;
 use echoes::Echoes;
 use files::Files;
 pub use files::{FileNotes, Source};
-pub use places::Place;
-use places::Places;
 use quic::Connections;
 pub use quic::QuicNotes;
 pub use spin::SpinNotes;
+pub use vantage_points::VantagePoint;
+use vantage_points::VantagePoints;
 
 /// The most files that are read together.
 pub const MOST_FILES: usize = 512;
@@ -58,7 +58,7 @@ pub enum SessionError {
         /// What is wrong.
         source: FileError,
     },
-    /// More than can be told apart.
+    /// More than can be distinguished.
     #[error("found more than {allowed} {what}; allowed: {allowed}")]
     TooMany {
         /// Of what.
@@ -71,13 +71,13 @@ pub enum SessionError {
     Stopped,
 }
 
-/// What was read, besides what the follower was told.
+/// What was read, besides what was passed to the follower.
 #[derive(Clone, Debug, Serialize)]
 pub struct Session {
     /// The files, in the order given.
     pub files: Vec<FileNotes>,
     /// Where packets were captured: a segment's `place` is an index.
-    pub places: Vec<Place>,
+    pub places: Vec<VantagePoint>,
     /// What the packets were.
     pub counts: Counts,
     /// The pings, in the order of their numbers.
@@ -110,7 +110,7 @@ pub fn read(
     let mut reading = Reading {
         choice,
         follower,
-        places: Places::default(),
+        places: VantagePoints::default(),
         counts: Counts::default(),
         echoes: Echoes::default(),
         copies: Copies::default(),
@@ -134,7 +134,7 @@ pub fn read(
 struct Reading<'a, F> {
     choice: &'a Choice,
     follower: &'a mut F,
-    places: Places,
+    places: VantagePoints,
     counts: Counts,
     echoes: Echoes,
     copies: Copies,

@@ -56,7 +56,7 @@ struct Connection {
     opener: Option<usize>,
     version: Option<u32>,
     ids: [Vec<ConnectionId>; 2],
-    /// Where each direction is counted, if several places show it.
+    /// Where each direction is counted, if several vantage points show it.
     places: [Option<u16>; 2],
     packets: [u64; 2],
     bytes: [u64; 2],

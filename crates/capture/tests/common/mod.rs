@@ -149,7 +149,7 @@ pub(crate) fn echo(is_reply: bool, id: u16, seq: u16) -> Vec<u8> {
     message
 }
 
-/// What a follower was told.
+/// What was passed to a follower.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) segments: Vec<Segment>,

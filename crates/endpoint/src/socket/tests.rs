@@ -21,7 +21,7 @@ fn eavesdropper(protocol: c_int) -> Option<OwnedFd> {
         let _ = writeln!(io::stderr(), "skipped: no raw socket: {}", io::Error::last_os_error());
         return None;
     }
-    // SAFETY: the kernel just gave this descriptor, and nobody else has it.
+    // SAFETY: the kernel just gave this descriptor, and nothing else owns it.
     Some(unsafe { std::os::fd::FromRawFd::from_raw_fd(fd) })
 }
 
@@ -63,7 +63,7 @@ fn both_ends_of_a_connection_send_the_code_point_from_the_first_packet_on() {
     let server = loop {
         match accept(&listener).unwrap() {
             Some((server, _)) => break server,
-            None => assert!(Instant::now() < deadline, "nobody connects"),
+            None => assert!(Instant::now() < deadline, "no connection arrives"),
         }
     };
     for socket in [&client, &server] {

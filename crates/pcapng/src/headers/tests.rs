@@ -87,7 +87,7 @@ fn accurate_ecn_has_its_ninth_flag() {
 }
 
 #[test]
-fn acknowledgements_tell_what_was_received_out_of_order() {
+fn acknowledgements_report_what_was_received_out_of_order() {
     let mut sack = SackBlocks::NONE;
     sack.push(1, SackBlock { start: 1449, end: 2897 });
     let ack = Segment { sack, ..segment(1, 0, Flags::ACK) };

@@ -108,7 +108,7 @@ impl Shape {
         if let Value::Table(tables) = &mut value {
             complete(tables);
         }
-        // serde can read everything that fits the shape (a property test verifies that), so nobody sees this message.
+        // serde can read everything that fits the shape (a property test verifies that), so no user sees this message.
         let read = serde_path_to_error::deserialize(value).map_err(|error| {
             let found = format!("a value that can't be read ({})", error.inner());
             Problem::new(error.path().to_string(), found, "what the schema says")
@@ -198,8 +198,8 @@ fn check_items<'a>(values: &[Value], shape: impl Fn(usize) -> Option<&'a Shape>,
         let name = value.get("name").and_then(Value::as_str).filter(|name| TextRule::Name.accepts(name));
         let item = name.map_or_else(|| format!("{path}[{}]", i + 1), |name| join(path, name));
         if name.is_some_and(|name| !names.insert(name)) {
-            let found = format!("a second {path} of this name");
-            problems.add(|| Problem::new(&item, found, "a name of its own for each"));
+            let found = format!("a second [[{path}]] entry with this name");
+            problems.add(|| Problem::new(&item, found, "a unique name for each"));
         }
         if let Some(shape) = shape(i) {
             shape.check(value, &item, problems);

@@ -1,11 +1,11 @@
-//! `[[traffic]]` over UDP: plain datagrams, telephone calls, look-ups, probes.
+//! `[[traffic]]` over UDP: plain datagrams, voice calls, DNS look-ups, probes.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::link::Rate;
+use super::on_off::OnOffKeys;
 use super::traffic::{PingTimeout, Server, TrafficCommon};
-use super::turns::Turns;
 use super::{Duration, Interval, Moment, defaults};
 use crate::model::Pattern;
 use crate::quantity::{Quantity, Sizes, Times};
@@ -39,10 +39,10 @@ pub(crate) struct Udp {
     #[serde(default)]
     pub(crate) pattern: Pattern,
     #[serde(flatten)]
-    pub(crate) turns: Turns,
+    pub(crate) on_off: OnOffKeys,
 }
 
-/// A telephone call with G.711 over RTP: 50 packets of 200 bytes per second in each direction.
+/// A voice call with G.711 over RTP: 50 packets of 200 bytes per second in each direction.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Voip {
@@ -50,12 +50,12 @@ pub(crate) struct Voip {
     pub(crate) common: TrafficCommon,
     #[serde(flatten)]
     pub(crate) server: Server,
-    /// Whether `to` speaks too, and not only `from`.
+    /// Whether `to` sends too, and not only `from`.
     #[serde(default = "defaults::both_ways")]
     pub(crate) both_ways: bool,
 }
 
-/// Name look-ups: `to` asks the server `from`, and repeats the question if no answer comes.
+/// DNS look-ups: `to` sends queries to the server `from`, and retries if no response comes.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Dns {
@@ -69,16 +69,16 @@ pub(crate) struct Dns {
     /// Whether the look-ups follow one another at equal intervals, or as a Poisson process.
     #[serde(default)]
     pub(crate) pattern: Pattern,
-    /// UDP payload of a question.
+    /// UDP payload of a query.
     #[serde(default = "defaults::dns_request")]
     pub(crate) request: DatagramSize,
-    /// UDP payload of an answer.
+    /// UDP payload of a response.
     #[serde(default = "defaults::dns_response")]
     pub(crate) response: DatagramSize,
-    /// How long to wait for an answer before the question is repeated or given up.
+    /// How long to wait for a response before the query is repeated or given up.
     #[serde(default = "defaults::dns_timeout")]
     pub(crate) timeout: LookUpTimeout,
-    /// How many times a question is asked at most.
+    /// Maximum number of times that a query is sent.
     #[serde(default = "defaults::dns_attempts")]
     #[schemars(range(min = 1, max = 10))]
     pub(crate) attempts: u32,

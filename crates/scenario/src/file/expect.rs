@@ -31,9 +31,9 @@ pub(crate) struct Expect {
     /// `inf` leave a side open.
     #[schemars(example = json!([600, 1200]))]
     pub(crate) share_in: Option<(f64, f64)>,
-    /// What the source says, in its words.
+    /// The statement of the source, in its words.
     pub(crate) says: Text,
-    /// Where the source says it: a figure, a table or a section.
+    /// Where the source makes the statement: a figure, a table or a section.
     #[schemars(example = &"figure 3")]
     pub(crate) figure: Option<Line>,
     /// Lowest and highest value that count as reproduced; `-inf` and `inf` leave a side open.

@@ -21,7 +21,7 @@ pub(crate) type Rate = Quantity<Rates, 1_000, 400_000_000_000>;
 /// Propagation delay of a wire.
 pub(crate) type Delay = Quantity<Times, 0, MINUTE>;
 
-/// Two nodes joined. Each direction is a port of its own: queueing discipline, ring if it has one, then wire.
+/// A link between two nodes. Each direction is a port of its own: queueing discipline, ring if it has one, then wire.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Link {
@@ -32,8 +32,7 @@ pub(crate) struct Link {
     #[schemars(example = json!(["r1", "h2"]))]
     pub(crate) ends: [Name; 2],
     /// Rate of the wire in each direction: constant, a schedule of `[time, rate]` steps that starts at 0s, or a table for a
-    /// rate that varies by itself. Without it packets pass at once and nothing queues. A change applies to the packet sent
-    /// next.
+    /// variable rate. Without a rate, packets pass at once and never queue. A change applies to the next packet sent.
     #[schemars(
         example = &"10mbit",
         example = json!([["0s", "100mbit"], ["10s", "10mbit"]]),
@@ -47,11 +46,11 @@ pub(crate) struct Link {
     #[serde(default = "defaults::delay")]
     #[schemars(example = &"5ms")]
     pub(crate) delay: Delay,
-    /// Losses, jitter and reordering in each direction, after the queue. Default: none.
+    /// Impairments in each direction, after the queue: loss, jitter and reordering. Default: none.
     #[schemars(example = json!({ "loss": 0.01, "jitter": "5ms" }))]
     pub(crate) wire: Option<Wire>,
-    /// What the link layer makes of the length of each IP packet, on the wire and in the queue: bytes that it adds, a word
-    /// of tc-cake(8), or a table. The default is Ethernet's header, as Linux' tc counts it.
+    /// Overhead of the link layer, which determines the length of each IP packet on the wire and in the queue: bytes, a
+    /// keyword of tc-cake(8), or a table. The default is Ethernet's header, as Linux' tc counts it.
     #[serde(default = "defaults::overhead")]
     #[schemars(example = &"38b", example = &"docsis", example = json!({ "bytes": 40, "atm": "atm" }))]
     pub(crate) overhead: Overhead,
@@ -66,7 +65,7 @@ pub(crate) struct Link {
     /// The driver's transmit ring of each direction. Default: none.
     #[schemars(example = json!({ "size": "256p", "bql": true }))]
     pub(crate) ring: Option<Ring>,
-    /// An interface on top of each direction's, such as that of a VLAN. Default: none.
+    /// An interface stacked on that of each direction, such as a VLAN. Default: none.
     pub(crate) stacked: Option<Stacked>,
     /// Settings that differ in the direction from the first of `ends` to the second.
     #[serde(default)]
@@ -86,9 +85,9 @@ pub(crate) struct PortSettings {
     pub(crate) boost: Option<Boost>,
     /// Propagation delay.
     pub(crate) delay: Option<Delay>,
-    /// Losses, jitter and reordering, after the queue.
+    /// Impairments after the queue: loss, jitter and reordering.
     pub(crate) wire: Option<Wire>,
-    /// What the link layer makes of the length of each IP packet.
+    /// Overhead of the link layer.
     pub(crate) overhead: Option<Overhead>,
     /// Length of the device's queues, where a discipline leaves that to the device.
     pub(crate) txqueuelen: Option<PacketLimit>,
@@ -96,11 +95,11 @@ pub(crate) struct PortSettings {
     pub(crate) queue: Option<Queue>,
     /// The driver's transmit ring.
     pub(crate) ring: Option<Ring>,
-    /// An interface on top of this one, such as that of a VLAN.
+    /// An interface stacked on this one, such as a VLAN.
     pub(crate) stacked: Option<Stacked>,
 }
 
-/// A constant rate, steps of `[time, rate]`, or a rate that varies by itself.
+/// A constant rate, steps of `[time, rate]`, or a variable rate.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum RateSetting {

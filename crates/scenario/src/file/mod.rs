@@ -9,9 +9,10 @@ mod boost;
 mod datagrams;
 mod defaults;
 mod expect;
+mod flent_tests;
 mod host;
 mod link;
-mod load_tests;
+mod on_off;
 mod overhead;
 mod population;
 mod recording;
@@ -20,7 +21,6 @@ mod stacked;
 mod streams;
 mod sweep;
 mod traffic;
-mod turns;
 mod varying;
 mod wifi;
 mod wire;
@@ -36,9 +36,10 @@ pub(crate) use defaults::{
     irtt_size, ledbat_plus_plus_target, ledbat_target, page_connections, ping_size, ping_timeout,
 };
 pub(crate) use expect::{Expect, Label};
+pub(crate) use flent_tests::LoadTest;
 pub(crate) use host::{Host, HostTcp};
 pub(crate) use link::{Link, PortSettings, Rate, RateSetting};
-pub(crate) use load_tests::LoadTest;
+pub(crate) use on_off::OnOffKeys;
 pub(crate) use overhead::{Overhead, OverheadKeys};
 pub(crate) use population::{Between, Choice, Distribution, Drawn, Population};
 pub(crate) use recording::Sample;
@@ -47,7 +48,6 @@ pub(crate) use stacked::Stacked;
 pub(crate) use streams::{Bittorrent, Sending, Tcp, Web};
 pub(crate) use sweep::SweepValues;
 pub(crate) use traffic::{Ping, Placement, Traffic};
-pub(crate) use turns::Turns;
 pub(crate) use varying::{Varying, WalkKeys};
 pub(crate) use wifi::{Aggregate, Queueing, Wifi};
 pub(crate) use wire::Wire;
@@ -90,7 +90,7 @@ pub(crate) struct About {
     /// A short name for that document, by which experiments are grouped. Default: as `source`.
     #[schemars(example = &"UCAS lab 2")]
     pub(crate) document: Option<Line>,
-    /// What is done and why, in a few sentences.
+    /// The method and its purpose, in a few sentences.
     pub(crate) description: Option<Text>,
     /// The figures of its report, by name.
     #[serde(default)]
@@ -98,7 +98,7 @@ pub(crate) struct About {
     pub(crate) figures: Vec<Name>,
     /// Remarks for the report, in Markdown.
     pub(crate) notes: Option<Text>,
-    /// Runs of each point, with successive seeds, if the command line does not say how many.
+    /// Number of runs of each point, with successive seeds, unless the command line sets it.
     #[serde(default = "defaults::repeat")]
     #[schemars(range(min = 1, max = 1000))]
     pub(crate) repeat: u32,
@@ -138,7 +138,7 @@ pub(crate) struct Setup {
     /// Settings of single hosts. A host without its own settings needs no entry.
     #[serde(default)]
     pub(crate) host: Vec<Host>,
-    /// The traffic.
+    /// The traffic sources.
     #[schemars(length(min = 1))]
     pub(crate) traffic: Vec<Traffic>,
 }

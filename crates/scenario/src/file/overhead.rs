@@ -1,4 +1,4 @@
-//! `overhead`: what a link layer makes of the length of a packet.
+//! `overhead`: how a link layer changes the length of a packet.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::quantity::{Quantity, Sizes};
 /// Bytes that a link layer adds to an IP packet, or the length of the shortest packet.
 pub(crate) type LinkBytes = Quantity<Sizes, 0, 1000>;
 
-/// Bytes, words of tc-cake(8), or a table of both and more.
+/// Bytes, keywords of tc-cake(8), or a table.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Overhead {
@@ -20,11 +20,11 @@ pub(crate) enum Overhead {
     Link(OverheadKeys),
 }
 
-/// What a link layer makes of the length of a packet.
+/// The overhead of a link layer.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct OverheadKeys {
-    /// The link's framing by a word of tc-cake(8), or by several in order, such as pppoe-ptm and ether-vlan.
+    /// The link's framing by a keyword of tc-cake(8), or by several in order, such as pppoe-ptm and ether-vlan.
     #[serde(default, skip_serializing_if = "FramingWords::is_empty")]
     #[schemars(example = json!(["pppoe-ptm", "ether-vlan"]))]
     pub(crate) framing: FramingWords,

@@ -15,7 +15,7 @@ use super::sweep::Anything;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Population {
-    /// Number of members that are run, if the command line does not say how many.
+    /// Number of members that are run, unless the command line sets it.
     #[serde(default = "defaults::sessions")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub(crate) sessions: u32,

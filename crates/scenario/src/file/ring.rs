@@ -27,12 +27,12 @@ pub(crate) struct Ring {
     /// parameters.
     #[schemars(example = &true)]
     pub(crate) bql: Bql,
-    /// When the device reports packets as sent, which frees their places in the ring: after so many packets (or when it
-    /// has nothing left to send), or so long after the first of them was sent (interrupt moderation). Default: each
-    /// packet at once.
+    /// When the device reports completions, which free descriptors of the ring: after a number of packets (or when it
+    /// has nothing left to send), or a time after the first of them was sent (interrupt moderation). Default: after
+    /// each packet.
     #[schemars(example = &"8p", example = &"100us")]
     pub(crate) completion: Option<Completion>,
-    /// How the driver counts the places in its ring.
+    /// How the driver counts the descriptors of its ring.
     #[serde(default)]
     pub(crate) accounting: Accounting,
 }

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::link::Rate;
+use super::on_off::OnOffKeys;
 use super::traffic::{Server, TrafficCommon};
-use super::turns::Turns;
 use super::{Interval, Moment, defaults};
 use crate::congestion::Congestion;
 use crate::quantity::{Packets, Quantity, Sizes, Times};
@@ -27,7 +27,7 @@ pub(crate) struct Sending {
     /// Number of packets in flight. Only for the congestion control `window`, which requires it.
     #[schemars(example = &"40p")]
     pub(crate) window: Option<FixedWindow>,
-    /// Queueing delay that `ledbat` and `ledbat++` aim at. Default: 100ms for `ledbat`, 60ms for `ledbat++`.
+    /// Target queueing delay of `ledbat` and `ledbat++`. Default: 100ms for `ledbat`, 60ms for `ledbat++`.
     #[schemars(example = &"60ms")]
     pub(crate) target: Option<DelayTarget>,
     /// Negotiate and use ECN (RFC 3168).
@@ -65,7 +65,7 @@ pub(crate) struct Tcp {
     #[schemars(example = &"5mbit")]
     pub(crate) rate: Option<Rate>,
     #[serde(flatten)]
-    pub(crate) turns: Turns,
+    pub(crate) on_off: OnOffKeys,
     /// Congestion control of the sender. Default: that of the host `from`.
     pub(crate) congestion: Option<Congestion>,
     #[serde(flatten)]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::datagrams::{Dns, Irtt, Netalyzr, Udp, Voip};
-use super::load_tests::{LoadTest, Streams};
+use super::flent_tests::{LoadTest, Streams};
 use super::streams::{Bittorrent, Tcp, Web};
 use super::{Interval, Moment, defaults};
 use crate::dscp::Dscp;
@@ -48,7 +48,7 @@ pub(crate) enum Traffic {
     TcpUp(Streams),
 }
 
-/// Who and when: keys of every kind of traffic.
+/// Endpoints and times: keys of every kind of traffic.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Placement {
@@ -65,12 +65,12 @@ pub(crate) struct Placement {
     /// When it begins.
     #[serde(default = "defaults::start")]
     pub(crate) start: Moment,
-    /// When it ends: nothing new starts after that. Default: the experiment's duration.
+    /// When it ends: no new transfer, probe or page starts after that. Default: the experiment's duration.
     #[schemars(example = &"30s")]
     pub(crate) stop: Option<Moment>,
 }
 
-/// Keys of all traffic with one mark.
+/// Keys of all kinds of traffic whose packets have a single code point.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct TrafficCommon {
@@ -88,7 +88,7 @@ pub(crate) struct TrafficCommon {
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Server {
     /// Port at which its server listens: `to` for tcp, udp, voip, bittorrent, irtt and netalyzr, `from` for web and dns. Clients have
-    /// ports from 20000 on. Default: one from 5001 on that no other traffic has.
+    /// ports from 20000 on. Default: one from 5001 on that no other entry uses.
     #[schemars(range(min = 1, max = 19_999), example = 443)]
     pub(crate) port: Option<u16>,
 }
@@ -115,16 +115,16 @@ pub(crate) struct Ping {
 }
 
 impl Traffic {
-    /// Who and when.
+    /// Endpoints and times.
     pub(crate) fn placement(&self) -> &Placement {
         match self {
             Self::Rrul(test) | Self::RrulBe(test) | Self::TcpBidirectional(test) => &test.placement,
             Self::TcpDown(streams) | Self::TcpUp(streams) => &streams.test.placement,
-            _ => &self.common().expect("the other kinds have one mark").placement,
+            _ => &self.common().expect("the other kinds have a single code point").placement,
         }
     }
 
-    /// The keys of traffic with one mark.
+    /// The keys of traffic whose packets have a single code point.
     pub(crate) fn common(&self) -> Option<&TrafficCommon> {
         match self {
             Self::Tcp(tcp) => Some(&tcp.common),

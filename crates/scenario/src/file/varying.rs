@@ -1,4 +1,4 @@
-//! `rate = { trace = "FILE" }`, `rate = { walk = { ... } }`, `rate = { preset = "umts-down" }`: rates that vary by themselves.
+//! `rate = { trace = "FILE" }`, `rate = { walk = { ... } }`, `rate = { preset = "umts-down" }`: variable rates.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use crate::units::{HOUR, MS};
 /// A mean time.
 pub(crate) type Mean = Quantity<Times, MS, HOUR>;
 
-/// A rate that varies by itself: one of its keys.
+/// A variable rate: exactly one of these keys.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Varying {
@@ -33,14 +33,14 @@ pub(crate) struct Varying {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields, inline)]
 pub(crate) struct WalkKeys {
-    /// Mean of the rate, outages left out.
+    /// Mean of the rate, outages excluded.
     pub(crate) mean: Rate,
-    /// Standard deviation of the rate, outages left out.
+    /// Standard deviation of the rate, outages excluded.
     pub(crate) deviation: Rate,
     /// Time after which the autocorrelation of the rate's logarithm is 1/e.
     #[schemars(example = &"5s")]
     pub(crate) coherence: Mean,
-    /// The rate is never above this. Default: no bound but that of all rates.
+    /// Maximum of the rate. Default: the maximum of all rates.
     pub(crate) max: Option<Rate>,
     /// Time between two changes of the rate.
     #[serde(default = "super::defaults::walk_step")]
@@ -50,7 +50,7 @@ pub(crate) struct WalkKeys {
     pub(crate) outages: Option<OutageKeys>,
 }
 
-/// Outages whose distances and lengths are exponentially distributed.
+/// Outages whose intervals and lengths are exponentially distributed.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields, inline)]
 pub(crate) struct OutageKeys {

@@ -19,7 +19,7 @@ pub(crate) type AggregateFrames = Quantity<Packets, 1, 64>;
 pub(crate) type AggregateBytes = Quantity<Sizes, 1, 65_535>;
 /// Air time of an aggregate, up to the longest frame of 802.11n (5.484 ms).
 pub(crate) type AggregateTime = Quantity<Times, { 100 * US }, { 5_484 * US }>;
-/// How often a frame is sent again.
+/// Number of retries of a frame.
 pub(crate) type Retries = u32;
 
 /// A Wi-Fi network: an access point and its stations, which take turns on one channel. A link's `rate` is its PHY rate.
@@ -35,10 +35,10 @@ pub(crate) struct Wifi {
     /// The links between the access point and its stations.
     #[schemars(length(min = 1), example = json!(["fast1", "fast2", "slow"]))]
     pub(crate) links: Vec<Name>,
-    /// Where packets wait for the channel. Default: as in mac80211 since Linux 4.11, with airtime fairness.
+    /// Where packets queue for the channel. Default: as in mac80211 since Linux 4.11, with airtime fairness.
     #[schemars(example = json!({ "kind": "fifo", "size": "256p" }))]
     pub(crate) queueing: Option<Queueing>,
-    /// How much is sent at once.
+    /// Limits of an aggregate.
     #[serde(default)]
     pub(crate) aggregate: Aggregate,
     /// The probability that a frame is lost on the air, by link, in both directions. Default: none is.
@@ -46,13 +46,13 @@ pub(crate) struct Wifi {
     #[schemars(extend("additionalProperties" = { "type": "number", "exclusiveMinimum": 0, "maximum": 0.95 }))]
     #[schemars(example = json!({ "slow": 0.1 }))]
     pub(crate) errors: IndexMap<String, f64>,
-    /// How often a frame is sent again before it is dropped. Default: as ath9k.
+    /// Number of retries before a frame is dropped. Default: as ath9k.
     #[serde(default = "defaults::wifi_retries")]
     #[schemars(range(min = 0, max = 100))]
     pub(crate) retries: Retries,
 }
 
-/// Where packets wait for the channel, in the access point and in the stations.
+/// Where packets queue for the channel, in the access point and in the stations.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(crate) enum Queueing {
@@ -80,7 +80,7 @@ pub(crate) struct FifoKeys {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Mac80211Keys {
-    /// Whether the access point gives its stations equal shares of the air time. If not, they take turns.
+    /// Whether the access point gives its stations equal shares of the air time. If not, they are served round-robin.
     #[serde(default = "defaults::airtime_fairness")]
     pub(crate) airtime_fairness: bool,
 }

@@ -1,4 +1,4 @@
-//! `wire = { loss = 0.01, jitter = "5ms" }`: what a wire does to packets besides sending and delaying them.
+//! `wire = { loss = 0.01, jitter = "5ms" }`: the impairments of a wire.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,38 +10,38 @@ use crate::units::US;
 /// A variation, for which the kernel has 32 bits.
 pub(crate) type Jitter = Quantity<Times, US, 2_000_000_000>;
 
-/// What the wire does to packets after the queue, with the meaning that Linux' netem gives it. Probabilities and correlations are
-/// numbers up to 1.
+/// Impairments of the wire, after the queue, as Linux' netem applies them. Probabilities and correlations are numbers
+/// up to 1.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Wire {
     /// Probability with which a packet is lost. Default: none is lost. Of loss and gemodel, one can be given.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     pub(crate) loss: Option<f64>,
-    /// How much a loss depends on whether the packet before was lost. Default: not at all.
+    /// Correlation of a loss with the loss of the previous packet. Default: none.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     pub(crate) loss_correlation: Option<f64>,
-    /// Losses of the model of Gilbert and Elliott.
+    /// Losses by the Gilbert-Elliott model.
     pub(crate) gemodel: Option<Box<GemodelKeys>>,
-    /// How far the propagation delay varies. Packets overtake one another then. Default: not at all.
+    /// Jitter: how far the propagation delay varies. It can reorder packets. Default: none.
     #[schemars(example = &"5ms")]
     pub(crate) jitter: Option<Jitter>,
-    /// How much a delay depends on the one before. Default: not at all.
+    /// Correlation of a delay with the previous one. Default: none.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     pub(crate) correlation: Option<f64>,
-    /// The distribution of the delays. Other than with uniform, the jitter is their standard deviation.
+    /// The distribution of the delays. For distributions other than uniform, the jitter is their standard deviation.
     #[serde(default)]
     pub(crate) distribution: Distribution,
-    /// No packet overtakes another: one that would waits for the one before.
+    /// Keep packets in order: a packet that would overtake the previous one waits for it.
     #[serde(default)]
     pub(crate) keep_order: bool,
-    /// Probability with which a packet is not delayed. Default: none.
+    /// Probability with which a packet skips the delay. Default: none.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     pub(crate) reorder: Option<f64>,
-    /// How much that depends on whether the packet before was not delayed. Default: not at all.
+    /// Correlation of that with the previous packet. Default: none.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     pub(crate) reorder_correlation: Option<f64>,
-    /// Only every packet of this number may be without a delay. Default, with reorder: 1.
+    /// Only every n-th packet may skip the delay. Default, with reorder: 1.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub(crate) gap: Option<u32>,
 }

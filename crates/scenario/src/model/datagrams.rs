@@ -51,10 +51,10 @@ pub enum Periods {
     Exponential,
 }
 
-/// A telephone call with G.711 over RTP.
+/// A voice call with G.711 over RTP.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VoipTraffic {
-    /// Whether `to` speaks too, or `from` alone.
+    /// Whether `to` sends too, or `from` alone.
     pub both_ways: bool,
 }
 
@@ -73,20 +73,20 @@ impl VoipTraffic {
     }
 }
 
-/// Look-ups: a question to a server, and its answer.
+/// DNS look-ups: a query to a server, and its response.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DnsTraffic {
     /// Time between the starts of two look-ups; on average with [`Pattern::Poisson`].
     pub interval_ns: u64,
     /// How the look-ups follow one another.
     pub pattern: Pattern,
-    /// UDP payload of a question; the IP packet is 28 bytes longer.
+    /// UDP payload of a query; the IP packet is 28 bytes longer.
     pub request_bytes: u32,
     /// UDP payload of an answer.
     pub response_bytes: u32,
     /// How long to wait for the answer to one attempt before the next one.
     pub timeout_ns: u64,
-    /// How many times a question is asked before the look-up fails.
+    /// How many times a query is sent before the look-up fails.
     pub attempts: u32,
 }
 

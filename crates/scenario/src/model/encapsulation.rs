@@ -1,4 +1,4 @@
-//! What a link layer makes of the length of a packet.
+//! The overhead of a link layer: how long a packet is on it.
 
 use serde::{Deserialize, Serialize};
 

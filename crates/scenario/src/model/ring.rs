@@ -43,13 +43,13 @@ pub struct ByteLimits {
 }
 
 impl ByteLimits {
-    /// The kernel's limits where nobody sets others.
+    /// The kernel's default limits.
     pub const DEFAULT: Self = Self { hold_ns: 1_000_000_000, min_bytes: 0, max_bytes: Self::LARGEST_BYTES };
     /// The largest limit that the kernel accepts (`DQL_MAX_LIMIT`).
     pub const LARGEST_BYTES: u64 = (u32::MAX / 2 - u32::MAX / 16) as u64;
 }
 
-/// When a device reports packets as sent, so that the driver frees their places in the ring.
+/// When a device reports packets as sent, so that the driver frees their descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Completion {
@@ -66,11 +66,11 @@ impl Default for Completion {
     }
 }
 
-/// How a driver counts the places in its ring.
+/// How a driver counts the descriptors of its ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Accounting {
-    /// Each packet takes one place, and the driver stops the queue when all are taken.
+    /// Each packet takes one descriptor, and the driver stops the queue when none is free.
     #[default]
     Packets,
     /// Each packet takes one descriptor, and the driver stops the queue when fewer are free than the 19 that a packet in

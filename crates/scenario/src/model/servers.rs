@@ -9,7 +9,7 @@ const FIRST_SERVER_PORT: u16 = 5001;
 /// The last port that a server may have. Clients use those above.
 pub const LAST_SERVER_PORT: u16 = 19_999;
 
-/// What carries a traffic's data. TCP and UDP have ports of their own.
+/// The transport of an entry's data. TCP and UDP have separate ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Transport {
     /// TCP.
@@ -19,7 +19,7 @@ pub enum Transport {
 }
 
 impl Traffic {
-    /// What carries it; `None` for ICMP, which has no ports.
+    /// The transport; `None` for ICMP, which has no ports.
     pub fn transport(&self) -> Option<Transport> {
         match &self.kind {
             TrafficKind::Tcp(_) | TrafficKind::Web(_) | TrafficKind::Bittorrent(_) => Some(Transport::Tcp),
@@ -42,8 +42,8 @@ impl Traffic {
 }
 
 impl Scenario {
-    /// The port of each traffic's server, by index; 0 for traffic without ports. It is the one in the file, or else
-    /// 5001 and the traffic's index, or the next that is free on that node.
+    /// The port of each entry's server, by index; 0 for traffic without ports. It is the one in the file, or else 5001
+    /// plus the entry's index, or the next that is free on that node.
     pub fn server_ports(&self) -> Vec<u16> {
         server_ports(&self.traffic)
     }

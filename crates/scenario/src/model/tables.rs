@@ -25,10 +25,10 @@ pub enum Table {
     Capacity,
     /// One row per estimate of a path's buffer.
     Estimates,
-    /// One row per round-trip time that a capture of packets shows.
+    /// One row per round-trip time in a capture of packets.
     #[schemars(skip)]
     RoundTrips,
-    /// One row per segment sent again that a capture of packets shows.
+    /// One row per retransmitted segment in a capture of packets.
     #[schemars(skip)]
     Retransmissions,
     /// One row per packet that was captured at both ends.

@@ -1,4 +1,4 @@
-//! Rates that vary by themselves.
+//! Variable rates.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub struct Walk {
     pub outages: Option<Outages>,
 }
 
-/// Outages whose distances and lengths are exponentially distributed.
+/// Outages whose intervals and lengths are exponentially distributed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outages {
     /// Mean time from the end of one to the beginning of the next.

@@ -13,11 +13,11 @@ pub struct Wifi {
     pub access_point: NodeIndex,
     /// The stations, at least one.
     pub stations: Vec<Station>,
-    /// Where packets wait for the channel.
+    /// Where packets queue for the channel.
     pub queueing: WifiQueueing,
     /// Limits of an aggregate (A-MPDU).
     pub aggregate: Aggregate,
-    /// How often a frame is sent again before it is dropped.
+    /// Number of retries before a frame is dropped.
     pub retries: u32,
 }
 
@@ -30,7 +30,7 @@ pub struct Station {
     pub error_rate: f64,
 }
 
-/// Where packets wait for the channel.
+/// Where packets queue for the channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum WifiQueueing {

@@ -13,14 +13,14 @@ pub struct Boost {
     pub bytes: u64,
 }
 
-/// What a wire does to packets besides sending and delaying them.
+/// The impairments of a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Faults {
     /// How packets are lost.
     pub loss: Option<Loss>,
     /// How far the propagation delay varies.
     pub jitter_ns: u64,
-    /// How much a delay depends on the one before.
+    /// Correlation of a delay with the previous one.
     pub correlation: f64,
     /// The distribution of delays.
     pub distribution: Distribution,

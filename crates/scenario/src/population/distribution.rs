@@ -56,7 +56,7 @@ impl Distribution {
         }
     }
 
-    /// The value, and its label, that a uniform number in (0, 1) stands for.
+    /// The value, and its label, for a uniform number in (0, 1): the inverse of the distribution function.
     pub(super) fn draw(&self, uniform: f64) -> (Value, String) {
         match self {
             Self::Choice(values) => {
@@ -100,7 +100,7 @@ impl Unit {
         (value, label)
     }
 
-    /// The number that a value stands for, if it can be one of this unit.
+    /// The number of a value in this unit, if it has one.
     fn number(self, value: &Value) -> Option<f64> {
         let number = match (self, value) {
             (Self::Quantity(dimension), Value::String(text)) => dimension.parse(text).ok()? as f64,

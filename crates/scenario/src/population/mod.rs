@@ -60,7 +60,7 @@ pub struct Drawn {
 /// A population as the file's words say it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PopulationWords {
-    /// Number of members that are run, if nobody asks for another number.
+    /// Number of members that are run, unless another number is requested.
     pub sessions: u32,
     /// The groups' names and weights, in the file's order.
     pub groups: IndexMap<String, f64>,
@@ -210,7 +210,7 @@ fn draws(table: IndexMap<String, file::Drawn>, place: &str, problems: &mut Probl
     found
 }
 
-/// The path that a key of `draw` stands for.
+/// The path that a key of `draw` names.
 fn drawn_path(key: &str, here: &str) -> Result<KeyPath, Problems> {
     let example = "the path of a key in quotes, such as \"link.access.rate\"";
     let Some(path) = KeyPath::parse(key) else {
@@ -221,7 +221,7 @@ fn drawn_path(key: &str, here: &str) -> Result<KeyPath, Problems> {
         return Err(Problem::new(here, quote(path.first()), allowed).into());
     }
     if path.depth() < 3 && path.first() != "tcp" || path.depth() < 2 {
-        let hint = "without quotes TOML takes the dots for tables of its own";
+        let hint = "without quotes TOML reads the dots as nested tables";
         return Err(Problem::new(here, "a path that ends too early", example).hint(hint).into());
     }
     Ok(path)

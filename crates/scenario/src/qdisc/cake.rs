@@ -56,38 +56,38 @@ pub(crate) struct Keys {
     /// How code points choose a tin.
     #[serde(default)]
     diffserv: Diffserv,
-    /// What has a queue of its own, and between what the rate is shared fairly.
+    /// Flow isolation: what has a queue of its own, and what shares the rate fairly.
     #[serde(default)]
     flowmode: FlowMode,
-    /// Look for the addresses behind a NAT. It changes nothing in the simulator, in which no node translates addresses.
+    /// Look up the addresses behind a NAT. It changes nothing in the simulator, in which no node translates addresses.
     #[serde(default)]
     nat: bool,
-    /// Clear the code point of every packet.
+    /// Clear the code point of every packet (wash).
     #[serde(default)]
     wash: bool,
     /// Count dropped packets as sent, for a shaper behind the bottleneck.
     #[serde(default)]
     ingress: bool,
-    /// Drop acknowledgements that a later one in the queue replaces.
+    /// Drop acknowledgements in the queue that a later one supersedes.
     #[serde(default)]
     ack_filter: AckFilter,
     /// Split packets that segmentation offload made large.
     #[serde(default = "split_gso")]
     split_gso: bool,
-    /// Memory that waiting packets may take. Default: what arrives in four round-trip times, at least 4 MiB and at most
-    /// 10240 full packets.
+    /// Limit of the memory that queued packets take. Default: what arrives in four round-trip times, at least 4 MiB and
+    /// at most 10240 full packets.
     #[schemars(example = &"1mb")]
     memlimit: Option<Memory>,
-    /// The framing of the line behind this port by a word of tc, or by several in order, such as pppoe-ptm and
+    /// The framing of the line behind this port by a keyword of tc, or by several in order, such as pppoe-ptm and
     /// ether-vlan. Where the port's own link has an overhead, the queue and this count it already.
     #[serde(default)]
     #[schemars(example = &"docsis", example = json!(["pppoe-ptm", "ether-vlan"]))]
     framing: FramingWords,
     /// Count the lengths that Linux counts instead of those of IP packets. Default: only without framing and overhead,
-    /// or with the word raw.
+    /// or with the keyword raw.
     #[schemars(example = false)]
     raw: Option<bool>,
-    /// Bytes that the link adds to each packet, or one more word of framing. Default: as framing says, or 0.
+    /// Bytes that the link adds to each packet, or one more framing keyword. Default: as framing says, or 0.
     #[schemars(example = 18, example = &"docsis")]
     overhead: Option<OverheadKey>,
     /// The cells of the link. Default: as framing says, or noatm.
@@ -98,7 +98,7 @@ pub(crate) struct Keys {
     mpu: Option<u16>,
 }
 
-/// Bytes, or a word.
+/// Bytes, or a keyword.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum OverheadKey {
@@ -121,9 +121,9 @@ pub struct Cake {
     pub rtt_ns: u64,
     /// How code points choose a tin.
     pub diffserv: Diffserv,
-    /// What has a queue of its own.
+    /// Flow isolation.
     pub flowmode: FlowMode,
-    /// Look for addresses behind a NAT.
+    /// Look up the addresses behind a NAT.
     pub nat: bool,
     /// Clear code points.
     pub wash: bool,
@@ -133,7 +133,7 @@ pub struct Cake {
     pub ack_filter: AckFilter,
     /// Split packets of several segments.
     pub split_gso: bool,
-    /// Memory that waiting packets may take, if it is not the default.
+    /// Limit of the memory that queued packets take, if it is not the default.
     pub memlimit_bytes: Option<u32>,
     /// How long packets are on the link.
     pub link_layer: LinkLayer,
@@ -164,7 +164,7 @@ impl Reason {
     pub const COBALT: Self = Self::drop("cobalt");
     /// Dropped by cake, by COBALT or over its limit: Linux counts these together.
     pub const CAKE: Self = Self::drop("cake");
-    /// An acknowledgement that cake dropped because a later one replaces it.
+    /// An acknowledgement that cake dropped because a later one supersedes it.
     pub const ACK_FILTER: Self = Self::drop("ack_filter");
     /// Marked by COBALT instead of dropped.
     pub const COBALT_MARK: Self = Self::mark("cobalt_mark");
@@ -181,7 +181,8 @@ impl Cake {
         (self.interval_us() / 20).max(1)
     }
 
-    /// Memory that waiting packets may take, at this rate of the shaper in bytes per second (`cake_reconfigure`).
+    /// Limit of the memory that queued packets take, at this rate of the shaper in bytes per second
+    /// (`cake_reconfigure`).
     pub fn buffer_limit(&self, bytes_per_second: u64) -> u64 {
         let most = MOST_PACKETS * u64::from(FRAME_BYTES);
         match self.memlimit_bytes {
@@ -205,7 +206,7 @@ impl Discipline for Cake {
     type Keys = Keys;
 
     const PURPOSE: &'static str =
-        "Shaper, fairness of hosts and flows, priorities and AQM in one: for the router at home.";
+        "Shaper, fairness of hosts and flows, priorities and AQM in one: for home routers.";
     const SOURCE: &'static str =
         "net/sched/sch_cake.c; T. Høiland-Jørgensen, D. Täht and J. Morton, Piece of CAKE, 2018";
     const MODULE: &'static str = "sch_cake";
@@ -222,7 +223,7 @@ impl Discipline for Cake {
             (None, Some(preset)) => preset.rtt_ns(),
             (None, None) => DEFAULT_RTT_NS,
             (Some(_), Some(_)) => {
-                problems.add(|| Problem::new(join(path, "preset"), "a preset beside rtt", "one of the two"));
+                problems.add(|| Problem::new(join(path, "preset"), "a preset together with rtt", "one of the two"));
                 return None;
             }
         };
@@ -288,7 +289,7 @@ impl Discipline for Cake {
         settings
     }
 
-    /// The statistics of the tins tell acknowledgements and marks apart from other drops.
+    /// The statistics of the tins distinguish acknowledgements and marks from other drops.
     fn counts(drops: u64, own: &[u32]) -> Counts {
         let sums = stats::sums(own);
         counted([drops.saturating_sub(sums.ack_drops), sums.ack_drops, sums.marks])

@@ -11,7 +11,7 @@ use crate::file::Rate;
 use crate::quantity::{Packets, Quantity};
 use crate::units::PACKETS;
 
-/// The kernel's table has at most 2^17 places, one of which stays free (`CHOKE_MAX_QUEUE`).
+/// The kernel's table has at most 2^17 slots, one of which stays free (`CHOKE_MAX_QUEUE`).
 type Limited = Quantity<Packets, 1, { (1 << 17) - 1 }>;
 
 /// CHOKe, as Linux' sch_choke: random early detection that also compares each arriving packet with a random one in the
@@ -97,7 +97,7 @@ impl Discipline for Choke {
     type Keys = Keys;
 
     const PURPOSE: &'static str =
-        "RED that also drops pairs of packets of one flow: holds back floods without a table of flows.";
+        "RED that also drops pairs of packets of one flow: limits unresponsive flows without a flow table.";
     const SOURCE: &'static str = "net/sched/sch_choke.c; R. Pan, B. Prabhakar and K. Psounis, CHOKe, 2000";
     const MODULE: &'static str = "sch_choke";
     const SAMPLE: &'static str = "choke limit 100 bandwidth 10mbit";

@@ -144,7 +144,7 @@ mod tests {
 
     /// Five drops of which two at the limit; three marks, and one more above `ce_threshold`.
     #[test]
-    fn drops_beyond_the_limit_are_told_apart() {
+    fn drops_beyond_the_limit_are_distinguished() {
         assert_eq!(Codel::counts(5, &[0, 1514, 0, 0, 0, 2, 3, 0, 1]), counted([2, 3, 4]));
         // A packet was dropped at the limit while the statistics were read: the common count does not include it yet.
         assert_eq!(Codel::counts(1, &[0, 1514, 0, 0, 0, 2, 0, 0, 0]), counted([2, 0, 0]));

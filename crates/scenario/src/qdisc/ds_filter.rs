@@ -14,7 +14,7 @@ use crate::text::TextRule;
 pub struct DsFilter {
     /// The value.
     pub value: u8,
-    /// Which bits count. If there are none, every packet passes.
+    /// Which bits are compared. If none are, every packet matches.
     pub mask: u8,
 }
 
@@ -23,7 +23,7 @@ impl DsFilter {
     pub(crate) const PATTERN: &str = "^(0x[0-9a-fA-F]{1,2}|25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])\
         /(0x[0-9a-fA-F]{1,2}|25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])$";
 
-    /// Does a packet with this byte pass?
+    /// Whether a packet with this byte matches.
     #[inline]
     pub fn passes(self, byte: u8) -> bool {
         self.mask == 0 || byte & self.mask == self.value

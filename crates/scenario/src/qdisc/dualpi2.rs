@@ -2,8 +2,8 @@
 //! (`sch_dualpi2`, RFC 9332). Defaults are those of sch_dualpi2 and tc-dualpi2(8); the presets for round-trip times are
 //! computed as iproute2's `tc/q_dualpi2.c` computes them.
 //!
-//! Departs from `tc`, which ignores `target`, `tupdate`, `alpha` and `beta` beside a round-trip time with a warning: they
-//! are refused there.
+//! Departs from `tc`, which ignores `target`, `tupdate`, `alpha` and `beta` with a warning where a round-trip time is
+//! given: they are refused there.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ const MAX_TO_TYPICAL: u64 = 6;
 const WEIGHT_SCALE: f64 = 256.0;
 
 /// Dual-queue coupled active queue management (RFC 9332), as Linux' sch_dualpi2: packets of scalable congestion controls
-/// wait in a queue of their own (L), and are marked as if they shared the queue (C) of all others.
+/// have a queue of their own (L), and are marked as if they shared the queue (C) of all others.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Keys {
@@ -36,11 +36,11 @@ pub(crate) struct Keys {
     limit: PacketLimit,
     /// Hard limit of the memory that the packets of both queues occupy. Default: twice `limit` full frames.
     memlimit: Option<Memory>,
-    /// Queueing delay that is aimed at in the C queue. Default: 15ms.
+    /// Target queueing delay of the C queue. Default: 15ms.
     target: Option<Time>,
-    /// How often the probability is computed. Default: 16ms.
+    /// Update interval of the probability. Default: 16ms.
     tupdate: Option<Time>,
-    /// Weight of the distance between delay and target, in hertz; `tc` takes 256ths. Default: 41/256.
+    /// Weight of the deviation of the delay from the target, in hertz; `tc` takes 256ths. Default: 41/256.
     #[schemars(range(max = 8_388_607.0), extend("exclusiveMinimum" = 0.0))]
     alpha: Option<f64>,
     /// Weight of the change of the delay, in hertz; `tc` takes 256ths. Default: 819/256.
@@ -54,7 +54,8 @@ pub(crate) struct Keys {
     /// that is given.
     #[schemars(example = &"15ms")]
     typical_rtt: Option<Time>,
-    /// How many times as likely packets of the L queue are marked as the probability that is squared for the C queue.
+    /// Coupling factor: the marking probability of the L queue, relative to the probability that is squared for the C
+    /// queue.
     #[serde(default = "coupling_factor")]
     #[schemars(range(min = 1))]
     coupling_factor: u8,
@@ -127,7 +128,8 @@ pub struct Dualpi2 {
     pub memlimit_bytes: Option<u32>,
     /// The proportional integral controller.
     pub controller: Pi2,
-    /// How many times as likely packets of the L queue are marked as the probability that is squared for the C queue.
+    /// Coupling factor: the marking probability of the L queue, relative to the probability that is squared for the C
+    /// queue.
     pub coupling_factor: u8,
     /// Above this, packets of the L queue are marked.
     pub step_threshold: StepThreshold,
@@ -148,11 +150,11 @@ pub struct Dualpi2 {
 /// The parameters of the controller of `dualpi2`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pi2 {
-    /// Queueing delay that is aimed at.
+    /// Target queueing delay.
     pub target_ns: u64,
-    /// How often the probability is computed.
+    /// Update interval of the probability.
     pub tupdate_ns: u64,
-    /// Weight of the distance between delay and target, in 256ths of a hertz.
+    /// Weight of the deviation of the delay from the target, in 256ths of a hertz.
     pub alpha: u32,
     /// Weight of the change of the delay, in 256ths of a hertz.
     pub beta: u32,
@@ -188,7 +190,7 @@ impl Discipline for Dualpi2 {
     type Keys = Keys;
 
     const PURPOSE: &'static str =
-        "Two coupled queues: scalable senders (L4S) wait under a millisecond beside classic ones.";
+        "Two coupled queues: scalable flows (L4S) see less than a millisecond of delay beside classic ones.";
     const SOURCE: &'static str = "net/sched/sch_dualpi2.c; RFC 9332";
     const MODULE: &'static str = "sch_dualpi2";
     const SAMPLE: &'static str = "dualpi2";
@@ -336,7 +338,7 @@ fn controller(keys: &Keys, path: &str) -> Result<Pi2, Box<Problem>> {
         None => Ok(preset),
         Some((key, _)) => {
             let allowed = format!("no {key}, which tc computes from these and ignores here");
-            Err(Box::new(Problem::new(join(path, key), format!("{key} beside max_rtt or typical_rtt"), allowed)))
+            Err(Box::new(Problem::new(join(path, key), format!("{key} together with max_rtt or typical_rtt"), allowed)))
         }
     }
 }

@@ -11,13 +11,13 @@ use crate::error::Problems;
 use crate::quantity::{Quantity, Rates, Sizes, Times};
 use crate::units::{MINUTE, MS, SECOND, US};
 
-/// What a flow sends in a turn. The kernel takes no more than 1 MiB.
+/// Quantum of a flow. The kernel takes no more than 1 MiB.
 type Quantum = Quantity<Sizes, 1, { 1 << 20 }>;
 /// How long a flow has to be empty.
 type Delay = Quantity<Times, US, MINUTE>;
-/// A rate that the kernel keeps as bytes per second in 32 bits, of which the largest number stands for no limit.
+/// A rate that the kernel keeps as bytes per second in 32 bits, in which the largest number means no limit.
 type FlowRate = Quantity<Rates, 1_000, { (u32::MAX as u64 - 1) * 8 }>;
-/// How late a timer may be.
+/// Slack of a timer.
 type Slack = Quantity<Times, 1, SECOND>;
 
 /// Fair queue with pacing, as Linux' sch_fq. TCP connections of the host at whose port it is are paced.
@@ -30,35 +30,34 @@ pub(crate) struct Keys {
     /// Hard limit of each flow's queue.
     #[serde(default = "flow_limit")]
     flow_limit: PacketLimit,
-    /// What a flow may send in its turn. Default: two full frames, 3028 bytes.
+    /// Quantum: bytes that a flow may send per round. Default: two full frames, 3028 bytes.
     quantum: Option<Quantum>,
-    /// What a flow may send in its first turn. Default: ten full frames, 15140 bytes.
+    /// Quantum of a new flow, for its first round. Default: ten full frames, 15140 bytes.
     initial_quantum: Option<Quantum>,
     /// Size of the table in which flows are looked up. It is rounded up to a power of two.
     #[serde(default = "buckets")]
     #[schemars(range(min = 2, max = 262_144))]
     buckets: u32,
-    /// The most that a flow may send. Default: no limit.
+    /// Maximum rate of a flow. Default: no limit.
     maxrate: Option<FlowRate>,
     /// Flows whose rate is at most this send one packet at a time.
     #[serde(default = "low_rate_threshold")]
     low_rate_threshold: FlowRate,
-    /// A flow that was empty for longer than this begins with a whole quantum.
+    /// A flow whose queue was empty for longer than this starts with a full quantum.
     #[serde(default = "refill_delay")]
     refill_delay: Delay,
-    /// Packets that were not sent by a TCP connection of this host are told apart by a hash of their addresses and ports,
-    /// of which these bits count.
+    /// Packets that were not sent by a TCP connection of this host are distinguished by a hash of their addresses and
+    /// ports, of which these bits are used.
     #[serde(default = "orphan_mask")]
     #[schemars(range(min = 0, max = 4_294_967_295_i64))]
     orphan_mask: u32,
     /// Pace the packets of each flow. Without it, neither maxrate nor the pacing of TCP has an effect.
     #[serde(default = "pacing")]
     pacing: bool,
-    /// How late the timer may be that waits for the next packet.
+    /// Slack of the timer that waits for the departure time of the next packet.
     #[serde(default = "timer_slack")]
     timer_slack: Slack,
-    /// Mark every ECN-capable packet that leaves later than this after the time at which it might have left. Default:
-    /// never.
+    /// Mark every ECN-capable packet that leaves later than this after its departure time. Default: never.
     ce_threshold: Option<Delay>,
     /// How far ahead the departure time of a packet may be. In Linux, TCP passes on up to a few packets before they are due, and a
     /// horizon longer than these last at the connection's rate has no effect. In the simulator none has, because TCP keeps packets back
@@ -117,23 +116,23 @@ pub struct Fq {
     pub limit_packets: u32,
     /// Hard limit of each flow's queue.
     pub flow_limit_packets: u32,
-    /// What a flow may send in its turn; `None` for two full frames.
+    /// Quantum of a flow; `None` for two full frames.
     pub quantum_bytes: Option<u32>,
-    /// What a flow may send in its first turn; `None` for ten full frames.
+    /// Quantum of a new flow, for its first round; `None` for ten full frames.
     pub initial_quantum_bytes: Option<u32>,
     /// Size of the table in which flows are looked up.
     pub buckets: u32,
-    /// The most that a flow may send.
+    /// Maximum rate of a flow.
     pub maxrate_bps: Option<u64>,
     /// Flows whose rate is at most this send one packet at a time.
     pub low_rate_threshold_bps: u64,
-    /// A flow that was empty for longer than this begins with a whole quantum.
+    /// A flow whose queue was empty for longer than this starts with a full quantum.
     pub refill_delay_ns: u64,
-    /// Which bits of the hash count.
+    /// Which bits of the hash are used.
     pub orphan_mask: u32,
     /// Pace the packets of each flow.
     pub pacing: bool,
-    /// How late the timer may be.
+    /// Slack of the timer.
     pub timer_slack_ns: u64,
     /// Mark packets that are later than this.
     pub ce_threshold_ns: Option<u64>,
@@ -288,7 +287,7 @@ mod tests {
 
     /// Nine drops, of which three at the limit of a flow and two beyond the horizon; seven late packets.
     #[test]
-    fn drops_and_marks_are_told_apart() {
+    fn drops_and_marks_are_distinguished() {
         let mut own = [0; 26];
         (own[8], own[20], own[22]) = (3, 7, 2);
         assert_eq!(Fq::counts(9, &own), counted([4, 3, 2, 7]));

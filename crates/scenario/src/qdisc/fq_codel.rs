@@ -9,7 +9,7 @@ use super::{Counts, Discipline, DsFilter, Limit, PacketLimit, Reason, Setting, c
 use crate::error::Problems;
 use crate::quantity::{Quantity, Sizes};
 
-/// What a flow sends in a turn. The kernel takes no more than 1 MiB.
+/// Quantum of a flow. The kernel takes no more than 1 MiB.
 type Quantum = Quantity<Sizes, 1, { 1 << 20 }>;
 /// A limit of memory. The kernel lowers a larger one to this.
 type Memory = Quantity<Sizes, 1, { 1 << 31 }>;
@@ -31,7 +31,8 @@ pub(crate) struct Keys {
     /// How long the delay must stay above `target` before the first drop.
     #[serde(default = "super::codel::interval")]
     interval: Time,
-    /// What a flow may send in its turn. Linux takes no less than 256 bytes. Default: a full frame, 1514 bytes.
+    /// Quantum: bytes that a flow may send per round. Linux takes no less than 256 bytes. Default: a full frame, 1514
+    /// bytes.
     quantum: Option<Quantum>,
     /// Mark ECN-capable packets instead of dropping them.
     #[serde(default = "ecn")]
@@ -82,7 +83,7 @@ pub struct FqCodel {
     pub target_ns: u64,
     /// Time the delay must stay above target before the first drop.
     pub interval_ns: u64,
-    /// What a flow may send in its turn; `None` for a full frame.
+    /// Quantum of a flow; `None` for a full frame.
     pub quantum_bytes: Option<u32>,
     /// Mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
@@ -213,7 +214,7 @@ mod tests {
 
     /// Nine drops, five at a limit, of which two at that of memory; three marks, and one more above `ce_threshold`.
     #[test]
-    fn drops_at_the_two_limits_are_told_apart() {
+    fn drops_at_the_two_limits_are_distinguished() {
         assert_eq!(FqCodel::counts(9, &[0, 1514, 5, 3, 70, 1, 2, 1, 30_000, 2]), counted([3, 2, 4, 4]));
         // Packets were dropped at the limit while the statistics were read: the common count does not include them yet.
         assert_eq!(FqCodel::counts(1, &[0, 1514, 5, 0, 0, 0, 0, 0, 0, 0]), counted([5, 0, 0, 0]));

@@ -12,13 +12,13 @@ use crate::quantity::{Quantity, Sizes};
 use crate::sizes::FRAME_BYTES;
 use crate::units::MB;
 
-/// What a flow may send in its turn.
+/// Quantum of a flow.
 type Quantum = Quantity<Sizes, 1, { MB }>;
 /// Limit of the memory that packets occupy.
 type Memory = Quantity<Sizes, 1, { u32::MAX as u64 }>;
 
 /// Flow queues that proportional integral controllers manage, as Linux' sch_fq_pie: each flow has a queue and a probability
-/// of drops of its own (RFC 8033), and flows take turns, those that were idle first.
+/// of drops of its own (RFC 8033), and flows are served round-robin (DRR), new flows first.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Keys {
@@ -29,13 +29,13 @@ pub(crate) struct Keys {
     #[serde(default = "flows")]
     #[schemars(range(min = 1, max = 65_536))]
     flows: u32,
-    /// Queueing delay that is aimed at.
+    /// Target queueing delay.
     #[serde(default = "super::pie::target")]
     target: Time,
-    /// How often the probabilities of drops are computed. Linux rounds it up to ticks of its clock.
+    /// Update interval of the drop probabilities. Linux rounds it up to ticks of its clock.
     #[serde(default = "super::pie::tupdate")]
     tupdate: Time,
-    /// Weight of the distance between delay and target, in 16ths.
+    /// Weight of the deviation of the delay from the target, in 16ths.
     #[serde(default = "super::pie::alpha")]
     #[schemars(range(min = 1, max = 32))]
     alpha: u32,
@@ -43,7 +43,7 @@ pub(crate) struct Keys {
     #[serde(default = "super::pie::beta")]
     #[schemars(range(min = 1, max = 32))]
     beta: u32,
-    /// How much a flow may send in its turn.
+    /// Quantum: bytes that a flow may send per round.
     #[serde(default = "quantum")]
     quantum: Quantum,
     /// Memory above which Linux counts arriving packets. It does not drop them.
@@ -59,7 +59,7 @@ pub(crate) struct Keys {
     /// Drop small packets less often, in proportion to their size.
     #[serde(default)]
     bytemode: bool,
-    /// Compute the delay from the queue's length and the rate at which it drains, and not from the packets' time stamps.
+    /// Estimate the delay from the queue's length and its dequeue rate instead of measuring it with timestamps.
     #[serde(default)]
     dq_rate_estimator: bool,
 }
@@ -92,15 +92,15 @@ pub struct FqPie {
     pub limit_packets: u32,
     /// Number of queues.
     pub flows: u32,
-    /// Queueing delay that is aimed at.
+    /// Target queueing delay.
     pub target_ns: u64,
-    /// How often the probabilities of drops are computed.
+    /// Update interval of the drop probabilities.
     pub tupdate_ns: u64,
-    /// Weight of the distance between delay and target, in 16ths.
+    /// Weight of the deviation of the delay from the target, in 16ths.
     pub alpha: u32,
     /// Weight of the change of the delay, in 16ths.
     pub beta: u32,
-    /// How much a flow may send in its turn.
+    /// Quantum: bytes that a flow may send per round.
     pub quantum_bytes: u32,
     /// Memory above which arriving packets are counted.
     pub memory_limit_bytes: u32,
@@ -110,7 +110,7 @@ pub struct FqPie {
     pub ecn: bool,
     /// Drop small packets less often.
     pub bytemode: bool,
-    /// Compute the delay from the queue's length and the rate at which it drains.
+    /// Estimate the delay from the queue's length and its dequeue rate.
     pub dq_rate_estimator: bool,
 }
 

@@ -19,39 +19,40 @@ pub use class::HtbClass;
 /// Largest number of classes in the simulator's and the plan's tables.
 const MOST_CLASSES: usize = 256;
 
-/// A hierarchical token bucket, as Linux' sch_htb: a tree of classes, each with a rate of its own up to which it may send,
-/// and a ceiling up to which it may borrow what its parent has to spare.
+/// A hierarchical token bucket, as Linux' sch_htb: a tree of classes, each with a guaranteed rate, and a ceiling up to
+/// which it may borrow unused rate from its parent.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Keys {
     /// The classes by name. A parent comes before its children.
     #[serde(default)]
     class: IndexMap<String, ClassKeys>,
-    /// Packets that have a class of their own. The first filter that fits decides.
+    /// Filters that classify packets. The first match wins.
     #[serde(default)]
     filter: Vec<FilterKeys>,
-    /// The class of all other packets. Default: none; they pass unshaped, before all classes.
+    /// The class of packets that match no filter. Default: none; they are sent unshaped, before all classes.
     #[schemars(with = "Option<crate::text::Name>")]
     default: Option<String>,
-    /// The quantum of a class is its rate in bytes a second divided by this.
+    /// The quantum of a class is its rate in bytes per second divided by this.
     #[serde(default = "r2q")]
     #[schemars(range(min = 1, max = 1_000_000))]
     r2q: u32,
-    /// Number of waiting packets at which an arriving packet that has no class is dropped. Default: the link's txqueuelen.
+    /// Limit of the queue of unclassified packets. Default: the link's txqueuelen.
     #[schemars(example = &"100p")]
     direct_qlen: Option<PacketLimit>,
 }
 
-/// Packets with a code point, or of a server, go to a class.
+/// Classifies packets by their code point, or by the port of their server, into a class.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields, rename = "ClassFilter")]
 struct FilterKeys {
-    /// The code point, by its name or number. Of dscp, port and traffic, one is given.
+    /// The code point, by name or number. Exactly one of dscp, port and traffic must be given.
     dscp: Option<Dscp>,
-    /// The port of a server: packets of TCP and UDP to it and from it.
+    /// The port of a server: TCP and UDP packets to and from it.
     #[schemars(range(min = 1, max = 19_999), example = 443)]
     port: Option<u16>,
-    /// The name of a traffic: packets to the ports of its servers and from them. For ping, which has none, all of ICMP.
+    /// The name of a `[[traffic]]` entry: packets to and from the ports of its servers. For ping, which has no port,
+    /// all ICMP packets.
     traffic: Option<Name>,
     /// The class, which has no children.
     #[schemars(with = "crate::text::Name")]
@@ -68,13 +69,13 @@ fn r2q() -> u32 {
 pub struct Htb {
     /// The classes, parents before their children.
     pub classes: Vec<HtbClass>,
-    /// The class of packets that a filter chooses, in order.
+    /// The filters, in order.
     pub filters: Vec<ClassFilter>,
-    /// The class of all other packets.
+    /// The class of packets that match no filter.
     pub default: Option<u16>,
     /// The quantum of a class is its rate divided by this.
     pub r2q: u32,
-    /// Number of waiting packets at which one that has no class is dropped.
+    /// Limit of the queue of unclassified packets.
     pub direct_qlen_packets: u32,
 }
 
@@ -88,14 +89,14 @@ pub struct ClassFilter {
 }
 
 impl Htb {
-    /// Number of prios that a class may have (`TC_HTB_NUMPRIO`).
+    /// Number of priorities (`TC_HTB_NUMPRIO`).
     pub const PRIOS: usize = 8;
-    /// Number of classes that may be inside each other (`TC_HTB_MAXDEPTH`).
+    /// Maximum depth of the class hierarchy (`TC_HTB_MAXDEPTH`).
     pub const MOST_DEPTH: usize = 8;
     /// Limit of a class that is given no discipline: `txqueuelen` of an Ethernet device.
     pub const LEAF_PACKETS: u32 = TXQUEUELEN;
 
-    /// Whether a class contains no others.
+    /// Whether a class is a leaf.
     pub fn is_leaf(&self, class: u16) -> bool {
         usize::from(class) < self.classes.len() && self.classes.iter().all(|each| each.parent != Some(class))
     }
@@ -110,7 +111,7 @@ impl Htb {
         }
     }
 
-    /// How many classes contain each other there, from the root.
+    /// The depth of a class in the hierarchy.
     fn depth(&self, class: u16) -> usize {
         let parent = |class: &u16| self.classes.get(usize::from(*class))?.parent;
         std::iter::successors(Some(class), parent).take(self.classes.len()).count()
@@ -143,7 +144,7 @@ impl Discipline for Htb {
             let index = keys.class.get_index_of(name);
             if index.is_none() {
                 is_sound = false;
-                problems.add(|| Problem::new(path, format!("{}, which is no class", quote(name)), names()));
+                problems.add(|| Problem::new(path, format!("{}, which names no class", quote(name)), names()));
             }
             index.map(|index| index as u16)
         };
@@ -357,8 +358,8 @@ mod tests {
         for (keys, expected) in [
             ("class = { a = { parent = \"b\", rate = \"1mbit\" }, b = { rate = \"1mbit\" } }", "queue.class.a.parent"),
             ("class = { a = { parent = \"a\", rate = \"1mbit\" } }", "queue.class.a.parent"),
-            ("default = \"x\"", "which is no class"),
-            ("class = { a = { rate = \"1mbit\" } }\nfilter = [{ dscp = 1, class = \"b\" }]", "which is no class"),
+            ("default = \"x\"", "which names no class"),
+            ("class = { a = { rate = \"1mbit\" } }\nfilter = [{ dscp = 1, class = \"b\" }]", "which names no class"),
             (
                 "default = \"a\"\nclass = { a = { rate = \"1mbit\" }, b = { parent = \"a\", rate = \"1mbit\" } }",
                 "a class that contains others",

@@ -65,7 +65,7 @@ impl Kind {
 /// Why a packet was dropped, or marked with Congestion Experienced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reason {
-    /// The word that stands for it in the records.
+    /// Its name in the records.
     pub word: &'static str,
     /// Whether the packet was marked and not dropped.
     pub marks: bool,
@@ -97,7 +97,7 @@ pub(super) fn counted<const N: usize>(counts: [u64; N]) -> Counts {
     std::array::from_fn(|index| counts.get(index).copied().unwrap_or(0))
 }
 
-/// The numbers at these places of a discipline's own statistics.
+/// The words at these indices of a discipline's own statistics.
 pub(super) fn words<const N: usize>(own: &[u32], places: [usize; N]) -> [u64; N] {
     places.map(|place| own[place].into())
 }

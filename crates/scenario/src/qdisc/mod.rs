@@ -60,7 +60,7 @@ pub(crate) trait Discipline: Sized {
     const LOADABLE: bool = true;
     /// Arguments for `tc` that every kernel with this discipline accepts.
     const SAMPLE: &'static str;
-    /// Why it drops or marks packets of its own accord.
+    /// Why it drops or marks packets.
     const REASONS: &'static [Reason] = &[Reason::OVERLIMIT];
     /// The reasons that its counters in the kernel distinguish, at most [`Kind::MOST_COUNTED`].
     const COUNTED: &'static [Reason] = &[Reason::OVERLIMIT];
@@ -329,7 +329,7 @@ impl Qdisc {
         let inside = |inner: &&Self| Some((inner.kind().name, inner.outermost_key()?));
         if let Some((name, key)) = qdisc.all().iter().skip(1).find_map(inside) {
             let found = format!("{key} of {name} inside another discipline");
-            problems.add(|| Problem::new(path, found, format!("{key} only of the port's own discipline")));
+            problems.add(|| Problem::new(path, found, format!("{key} only in the outermost discipline of the port")));
             return None;
         }
         Some(qdisc)

@@ -18,13 +18,13 @@ pub(crate) use keys::{GemodelKeys, Keys};
 /// Parameters of `netem`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Netem {
-    /// Number of packets under way at which an arriving one is dropped.
+    /// Limit of the packets in the emulator, including those being delayed.
     pub limit_packets: u32,
     /// Delay.
     pub delay_ns: u64,
-    /// Its variation.
+    /// Jitter.
     pub jitter_ns: u64,
-    /// How much a delay depends on the one before.
+    /// Correlation of a delay with the previous one.
     pub correlation: f64,
     /// The distribution of delays.
     pub distribution: Distribution,
@@ -32,10 +32,10 @@ pub struct Netem {
     pub loss: Option<Loss>,
     /// Mark instead of losing.
     pub ecn: bool,
-    /// With what probability packets are duplicated, and how much that depends on the one before.
+    /// The probability that a packet is duplicated, and its correlation with the previous one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<[f64; 2]>,
-    /// With what probability packets are corrupted, and how much that depends on the one before.
+    /// The probability that a packet is corrupted, and its correlation with the previous one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrupt: Option<[f64; 2]>,
     /// How packets are reordered.
@@ -45,7 +45,7 @@ pub struct Netem {
     /// In what slots packets leave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<NetemSlot>,
-    /// Where packets wait after their delay.
+    /// The discipline in which packets queue after their delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inner: Option<Box<Qdisc>>,
 }
@@ -65,11 +65,11 @@ pub enum Loss {
 /// How packets are reordered.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reorder {
-    /// Probability with which a packet goes first.
+    /// Probability with which a packet is reordered.
     pub probability: f64,
-    /// How much that depends on the one before.
+    /// Correlation with the previous packet.
     pub correlation: f64,
-    /// Only every packet of this number may.
+    /// Only every n-th packet may be reordered.
     pub gap: u32,
 }
 
@@ -78,11 +78,11 @@ pub struct Reorder {
 pub struct NetemRate {
     /// The rate.
     pub rate_bps: u64,
-    /// Bytes that each packet takes beyond its own.
+    /// Overhead of each packet in bytes.
     pub packet_overhead_bytes: i32,
     /// Size of a cell, or 0.
     pub cell_bytes: u32,
-    /// Bytes that each cell takes beyond its own.
+    /// Overhead of each cell in bytes.
     pub cell_overhead_bytes: i32,
 }
 
@@ -137,7 +137,7 @@ pub enum Distribution {
 }
 
 impl Reason {
-    /// Lost by netem, as it was told to.
+    /// Lost by netem, as configured.
     pub const NETEM_LOSS: Self = Self::drop("loss");
     /// Marked by netem instead of lost.
     pub const NETEM_MARK: Self = Self::mark("loss_mark");

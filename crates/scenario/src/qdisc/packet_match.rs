@@ -18,9 +18,9 @@ use crate::text::Name;
 pub enum Match {
     /// Packets with this code point.
     Dscp(u8),
-    /// Packets of TCP and UDP from and to servers at these ports. Port 0 stands for ICMP.
+    /// Packets of TCP and UDP from and to servers at these ports. Port 0 means ICMP.
     Ports(Vec<u16>),
-    /// Packets of a traffic, until [`bind`] knows its ports. The loader leaves none of these in a scenario.
+    /// Packets of an entry of traffic, until [`bind`] knows its ports. The loader leaves none of these in a scenario.
     #[serde(skip)]
     Traffic {
         /// The entry's name.
@@ -54,7 +54,7 @@ impl Match {
         )
     }
 
-    /// Any that an experiment file can express without a traffic.
+    /// Any that an experiment file can express without naming an entry of traffic.
     #[cfg(feature = "testing")]
     pub(super) fn any() -> impl proptest::strategy::Strategy<Value = Self> {
         use proptest::prelude::*;
@@ -75,7 +75,7 @@ impl Match {
     }
 }
 
-/// Gives the filters by traffic the ports of their servers. An entry that stands for several traffics has those of all.
+/// Gives the filters by traffic the ports of their servers. An entry with several parts has those of all parts.
 pub(crate) fn bind(links: &mut [Link], traffic: &[Traffic], problems: &mut Problems) {
     let mut ports = None;
     let queues = links.iter_mut().flat_map(|link| [&mut link.forward.queue, &mut link.reverse.queue]);
@@ -91,8 +91,9 @@ pub(crate) fn bind(links: &mut [Link], traffic: &[Traffic], problems: &mut Probl
             let mut names: Vec<&str> = traffic.iter().map(|traffic| traffic.entry()).collect();
             names.dedup();
             let nearest = closest(name, names.iter().copied());
-            let allowed = if names.is_empty() { "the name of a traffic".to_owned() } else { any_of(names) };
-            let problem = || Problem::new(&*path, format!("{}, which is no traffic", quote(name)), allowed);
+            let allowed = if names.is_empty() { "the name of a [[traffic]] entry".to_owned() } else { any_of(names) };
+            let problem =
+                || Problem::new(&*path, format!("{}, which names no [[traffic]] entry", quote(name)), allowed);
             problems.add(|| problem().did_you_mean(nearest));
         }
         *filter = Match::Ports(own);

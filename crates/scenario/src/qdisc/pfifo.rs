@@ -10,7 +10,7 @@ use crate::error::Problems;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Keys {
-    /// Number of waiting packets at which an arriving packet is dropped. Default: the link's txqueuelen.
+    /// Limit of the queue: a packet that arrives at a full queue is dropped. Default: the link's txqueuelen.
     #[schemars(example = &"100p")]
     limit: Option<PacketLimit>,
 }
@@ -19,7 +19,7 @@ pub(crate) struct Keys {
 /// Parameters of `pfifo`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pfifo {
-    /// Number of waiting packets at which an arriving packet is dropped.
+    /// Limit of the queue: a packet that arrives at a full queue is dropped.
     pub limit_packets: u32,
 }
 

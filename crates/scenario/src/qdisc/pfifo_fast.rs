@@ -31,7 +31,7 @@ fn is_usual(band_packets: &u32) -> bool {
 impl PfifoFast {
     /// Number of queues.
     pub const BANDS: usize = 3;
-    /// Number of packets that each holds on a device whose `txqueuelen` nobody has set.
+    /// Number of packets that each holds on a device with the default `txqueuelen`.
     pub const USUAL_PACKETS: u32 = TXQUEUELEN;
 }
 

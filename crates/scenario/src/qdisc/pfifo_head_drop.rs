@@ -10,7 +10,8 @@ use crate::error::Problems;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Keys {
-    /// Number of waiting packets at which the oldest one is dropped for an arriving packet. Default: the link's txqueuelen.
+    /// Limit of the queue: a packet that arrives at a full queue replaces the oldest one. Default: the link's
+    /// txqueuelen.
     #[schemars(example = &"100p")]
     limit: Option<PacketLimit>,
 }
@@ -18,7 +19,7 @@ pub(crate) struct Keys {
 /// Parameters of `pfifo_head_drop`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PfifoHeadDrop {
-    /// Number of waiting packets at which the oldest one is dropped for an arriving packet.
+    /// Limit of the queue: a packet that arrives at a full queue replaces the oldest one.
     pub limit_packets: u32,
 }
 
@@ -26,7 +27,7 @@ impl Discipline for PfifoHeadDrop {
     type Keys = Keys;
 
     const PURPOSE: &'static str =
-        "Drops the oldest packet instead of the newest: live data, of which only the latest counts.";
+        "Drops the oldest packet instead of the newest: for live data, where only the latest counts.";
     const SOURCE: &'static str = "net/sched/sch_fifo.c";
     const MODULE: &'static str = "sch_fifo";
     const LOADABLE: bool = false;

@@ -18,13 +18,13 @@ pub(crate) struct Keys {
     /// Hard limit of the queue.
     #[serde(default = "limit")]
     limit: PacketLimit,
-    /// Queueing delay that is aimed at.
+    /// Target queueing delay.
     #[serde(default = "target")]
     target: Time,
-    /// How often the probability of drops is computed. Linux rounds it up to ticks of its clock.
+    /// Update interval of the drop probability. Linux rounds it up to ticks of its clock.
     #[serde(default = "tupdate")]
     tupdate: Time,
-    /// Weight of the distance between delay and target, in 16ths.
+    /// Weight of the deviation of the delay from the target, in 16ths.
     #[serde(default = "alpha")]
     #[schemars(range(max = 32))]
     alpha: u32,
@@ -38,7 +38,7 @@ pub(crate) struct Keys {
     /// Drop small packets less often, in proportion to their size.
     #[serde(default)]
     bytemode: bool,
-    /// Compute the delay from the queue's length and the rate at which it drains, and not from the packets' time stamps.
+    /// Estimate the delay from the queue's length and its dequeue rate instead of measuring it with timestamps.
     #[serde(default)]
     dq_rate_estimator: bool,
 }
@@ -68,11 +68,11 @@ pub(super) fn beta() -> u32 {
 pub struct Pie {
     /// Hard limit of the queue.
     pub limit_packets: u32,
-    /// Queueing delay that is aimed at.
+    /// Target queueing delay.
     pub target_ns: u64,
-    /// How often the probability of drops is computed.
+    /// Update interval of the drop probability.
     pub tupdate_ns: u64,
-    /// Weight of the distance between delay and target, in 16ths.
+    /// Weight of the deviation of the delay from the target, in 16ths.
     pub alpha: u32,
     /// Weight of the change of the delay, in 16ths.
     pub beta: u32,
@@ -80,7 +80,7 @@ pub struct Pie {
     pub ecn: bool,
     /// Drop small packets less often.
     pub bytemode: bool,
-    /// Compute the delay from the queue's length and the rate at which it drains.
+    /// Estimate the delay from the queue's length and its dequeue rate.
     pub dq_rate_estimator: bool,
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Keys {
     /// The disciplines of the bands, in order. A band for which there is none has a pfifo of 1000 packets.
     #[serde(default)]
     inner: Vec<Queue>,
-    /// Packets that have a band of their own, whatever their priority. The first filter that fits decides.
+    /// Filters that select a band, whatever the priority of the packet. The first match wins.
     #[serde(default)]
     filter: Vec<FilterKeys>,
 }
@@ -37,16 +37,17 @@ pub(crate) struct Keys {
 #[schemars(inline)]
 struct Band(#[schemars(range(min = 0, max = 15))] u8);
 
-/// Packets with a code point, or of a server, go to a band.
+/// Classifies packets by their code point, or by the port of their server, into a band.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields, rename = "BandFilter")]
 struct FilterKeys {
-    /// The code point, by its name or number. Of dscp, port and traffic, one is given.
+    /// The code point, by name or number. Exactly one of dscp, port and traffic must be given.
     dscp: Option<Dscp>,
-    /// The port of a server: packets of TCP and UDP to it and from it.
+    /// The port of a server: TCP and UDP packets to and from it.
     #[schemars(range(min = 1, max = 19_999), example = 443)]
     port: Option<u16>,
-    /// The name of a traffic: packets to the ports of its servers and from them. For ping, which has none, all of ICMP.
+    /// The name of a `[[traffic]]` entry: packets to and from the ports of its servers. For ping, which has no port,
+    /// all ICMP packets.
     traffic: Option<Name>,
     /// The band, counted from 0.
     #[schemars(range(min = 0, max = 15))]
@@ -73,7 +74,7 @@ pub struct Prio {
     /// The disciplines of the first bands. The others have a `pfifo` of [`BAND_PACKETS`](Self::BAND_PACKETS).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inner: Vec<Qdisc>,
-    /// The band of packets that a filter chooses, in order.
+    /// The filters, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub filters: Vec<BandFilter>,
 }
@@ -207,7 +208,7 @@ mod tests {
         assert_eq!(chosen, [&Match::Dscp(46), &Match::Ports(vec![443])]);
     }
 
-    /// The kernel refuses a map to a band that there is not, such as tc's own with two bands.
+    /// The kernel refuses a map to a band that does not exist, such as tc's own with two bands.
     #[test]
     fn a_band_that_there_is_not_is_refused() {
         let refusal = read::<Prio>("bands = 2").unwrap_err();

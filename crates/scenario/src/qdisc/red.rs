@@ -277,7 +277,7 @@ fn contradiction(red: &Red, keys: &Keys, path: &str) -> Option<Problem> {
         return Some(problem);
     }
     if red.nodrop && !red.ecn {
-        let allowed = "ecn = true beside it: Linux takes nodrop only with ECN";
+        let allowed = "nodrop only with ecn = true, as in Linux";
         return Some(Problem::new(join(path, "nodrop"), "true without ecn", allowed));
     }
     let error = red.averaging().err()?;
@@ -343,11 +343,11 @@ pub(super) fn refused(
         }
         AveragingError::NeverAges => {
             let found = bandwidth.map_or_else(String::new, |rate| rate.to_string());
-            let allowed = "a rate at which the average ages while the queue is empty; tc's default is 10mbit";
+            let allowed = "a rate at which the average decays while the queue is empty; tc's default is 10mbit";
             problem("bandwidth", found, allowed.to_owned())
         }
         AveragingError::Flat => {
-            let allowed = "a probability that is not vanishingly small beside max - min";
+            let allowed = "a probability that is not vanishingly small compared with max - min";
             problem("probability", probability.to_string(), allowed.to_owned())
         }
     }
@@ -359,7 +359,7 @@ mod tests {
 
     /// Two drops because of the average, one at the limit, five marks.
     #[test]
-    fn the_limit_is_told_from_the_average_but_early_not_from_forced() {
+    fn the_limit_is_distinguished_from_the_average_but_early_not_from_forced() {
         let reasons_and_counts: Vec<_> = Red::COUNTED.iter().zip(Red::counts(3, &[2, 1, 0, 5])).collect();
         assert_eq!(reasons_and_counts, [(&Reason::OVERLIMIT, 1), (&Reason::RED, 2), (&Reason::RED_MARK, 5)]);
     }

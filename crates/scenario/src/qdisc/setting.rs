@@ -1,4 +1,4 @@
-//! What `tc` is told about a discipline: its parameters, and what is inside it.
+//! The arguments of `tc` for a discipline: its parameters, and what is inside it.
 
 use super::{DsFilter, Match, Qdisc};
 

@@ -28,8 +28,8 @@ type Quantum = Quantity<Sizes, 64, { 256 * KB - 8 }>;
 /// Time between two perturbations.
 type Period = Quantity<Times, SECOND, HOUR>;
 
-/// Stochastic fairness queueing, as Linux' sch_sfq: flows are hashed to queues that take turns. When it is full, the
-/// longest queue loses a packet.
+/// Stochastic fairness queueing, as Linux' sch_sfq: flows are hashed to queues that are served round-robin. When it is
+/// full, a packet of the longest queue is dropped.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Keys {
@@ -46,10 +46,10 @@ pub(crate) struct Keys {
     #[serde(default = "flows")]
     #[schemars(range(min = 1, max = 65408))]
     flows: u32,
-    /// Bytes that a queue may send in its turn. The default is one frame.
+    /// Quantum: bytes that a queue may send per round. The default is one frame.
     #[serde(default = "quantum")]
     quantum: Quantum,
-    /// Hash the flows anew after every so many whole seconds, so that flows that share a queue part. Default: never.
+    /// Interval in whole seconds after which flows are hashed anew, so that collisions do not last. Default: never.
     #[schemars(example = &"10s")]
     perturb: Option<Period>,
     /// Drop the oldest packet of a queue and not the newest.
@@ -108,7 +108,7 @@ pub struct Sfq {
     pub divisor: u32,
     /// Number of queues.
     pub flows: u32,
-    /// Bytes that a queue may send in its turn.
+    /// Quantum: bytes that a queue may send per round.
     pub quantum_bytes: u32,
     /// Time between two perturbations, in whole seconds; `None` for never.
     pub perturb_s: Option<u32>,
@@ -368,7 +368,7 @@ mod tests {
         sfq.settings().into_iter().map(|(name, _)| name).collect()
     }
 
-    /// The kernel would make 127 queues of the default's 128, if it were told the default limit.
+    /// The kernel would make 127 queues of the default's 128, if it were given the default limit.
     #[test]
     fn a_limit_that_the_kernel_would_cut_down_is_not_passed_on() {
         assert_eq!(settings(127, 127, 128), ["quantum", "depth", "flows", "divisor"]);

@@ -15,8 +15,8 @@ type Burst = Quantity<Sizes, 1, { GB }>;
 /// Longest time that a packet may wait for tokens.
 type Latency = Quantity<Times, US, MINUTE>;
 
-/// A token bucket filter, as Linux' sch_tbf: passes packets on at a rate of its own, after idle times a burst at once.
-/// What waits is in a bfifo, or in another discipline.
+/// A token bucket filter, as Linux' sch_tbf: sends packets at a rate of its own, and a burst after an idle time.
+/// Packets queue in a bfifo, or in another discipline.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Keys {
@@ -36,7 +36,8 @@ pub(crate) struct Keys {
     peakrate: Option<Rate>,
     /// Size of the second bucket. It must be given with peakrate.
     mtu: Option<Burst>,
-    /// The discipline in which packets wait. Default: a bfifo of this limit; with another one, the limit has no effect.
+    /// The discipline in which packets queue. Default: a bfifo of this limit; with another one, the limit has no
+    /// effect.
     inner: Option<Box<Queue>>,
 }
 
@@ -51,7 +52,7 @@ pub struct Tbf {
     pub peak: Option<Peak>,
     /// A packet that would raise the backlog above this is dropped, unless there is an inner discipline.
     pub limit_bytes: u64,
-    /// The discipline in which packets wait; a `bfifo` if there is none.
+    /// The discipline in which packets queue; a `bfifo` if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inner: Option<Box<Qdisc>>,
 }
@@ -87,11 +88,11 @@ impl Discipline for Tbf {
             (None, None) => None,
             (Some(rate), Some(mtu)) => Some(Peak { rate_bps: rate.get(), mtu_bytes: mtu.get_u32() }),
             (Some(_), None) => {
-                problems.add(|| Problem::missing(join(path, "mtu"), "the size of a second bucket, beside peakrate"));
+                problems.add(|| Problem::missing(join(path, "mtu"), "the size of the second bucket, which peakrate needs"));
                 return None;
             }
             (None, Some(_)) => {
-                problems.add(|| Problem::missing(join(path, "peakrate"), "the rate of a second bucket, beside mtu"));
+                problems.add(|| Problem::missing(join(path, "peakrate"), "the rate of the second bucket, which mtu needs"));
                 return None;
             }
         };
@@ -110,7 +111,7 @@ impl Discipline for Tbf {
                 return None;
             }
             (Some(_), Some(_)) => {
-                problems.add(|| Problem::new(join(path, "latency"), "a latency beside a limit", "one of the two"));
+                problems.add(|| Problem::new(join(path, "latency"), "a latency together with a limit", "one of the two"));
                 return None;
             }
         };

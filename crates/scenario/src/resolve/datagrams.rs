@@ -1,6 +1,6 @@
 //! Traffic over UDP.
 
-use super::turns;
+use super::on_off;
 use crate::error::{Problem, Problems};
 use crate::file::{Dns, Irtt, Netalyzr, Udp, Voip};
 use crate::model::{DnsTraffic, IrttTraffic, NetalyzrTraffic, UdpTraffic, VoipTraffic};
@@ -14,7 +14,7 @@ pub(super) fn udp(keys: &Udp, path: &str, problems: &mut Problems) -> UdpTraffic
         rate_bps: keys.rate.get(),
         payload_bytes: keys.size.get_u32(),
         pattern: keys.pattern,
-        on_off: turns::resolve(&keys.turns, path, problems),
+        on_off: on_off::resolve(&keys.on_off, path, problems),
     }
 }
 
@@ -37,7 +37,7 @@ pub(super) fn irtt(keys: &Irtt) -> IrttTraffic {
     IrttTraffic { interval_ns: keys.interval.get(), payload_bytes: keys.size.get_u32(), timeout_ns: keys.timeout.get() }
 }
 
-/// A test that can be completed within the `time_ns` that its traffic lasts.
+/// A test that can be completed within `time_ns`, the duration of its entry.
 pub(super) fn netalyzr(keys: &Netalyzr, time_ns: u64, path: &str, problems: &mut Problems) -> NetalyzrTraffic {
     let test = NetalyzrTraffic {
         probes: keys.probes,

@@ -153,16 +153,17 @@ fn check_nothing_waits(has: [bool; 5], path: &str, problems: &mut Problems) {
         ("txqueuelen", "txqueuelen"),
     ];
     for (key, what) in parts.into_iter().zip(has).filter_map(|(part, has)| has.then_some(part)) {
-        let found = format!("a {what} where the wire has no rate, so that nothing ever waits");
-        let hint = format!("give the rate too, or leave out the {what}");
-        problems.add(|| Problem::new(join(path, key), found, format!("a {what} beside a rate")).hint(hint));
+        let found = format!("a {what} on a link without a rate, where packets never queue");
+        let hint = format!("set a rate, or remove the {what}");
+        problems.add(|| Problem::new(join(path, key), found, format!("a {what} only together with a rate")).hint(hint));
     }
 }
 
-/// A boost beside the rate that fills its bucket.
+/// A boost, and the rate that fills its bucket.
 fn boosted(boost: &BoostTable, rate_bps: u64, is_constant: bool, path: &str, problems: &mut Problems) -> Option<Boost> {
     if !is_constant {
-        let problem = Problem::new(path, "a boost beside a rate that changes", "a boost beside a constant rate");
+        let problem =
+            Problem::new(path, "a boost on a link whose rate changes", "a boost on a link with a constant rate");
         problems.add(|| problem);
         return None;
     }
@@ -180,7 +181,7 @@ fn schedule(steps: &[(Moment, Rate)], path: &str, problems: &mut Problems) -> Op
     if let Some(first) = steps.first().filter(|first| first.from_ns != 0) {
         let (time, rate) = (TIME.display(first.from_ns), RATE.display(first.bits_per_second));
         let problem = || Problem::new(path, format!("a first step at {time}"), "a first step at 0s");
-        problems.add(|| problem().hint(format!("say which rate there is before {rate}")));
+        problems.add(|| problem().hint(format!("set the rate that applies before {rate}")));
     }
     for (i, pair) in steps.windows(2).enumerate() {
         if let [before, after] = pair

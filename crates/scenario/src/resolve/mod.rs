@@ -3,11 +3,12 @@
 //! names are unique: otherwise key paths would be ambiguous.)
 
 mod datagrams;
+mod flent_tests;
 mod inheritance;
 mod limits;
 mod links;
-mod load_tests;
 mod nodes;
+mod on_off;
 mod overhead;
 mod reachability;
 mod ring;
@@ -15,7 +16,6 @@ mod sending;
 mod stacked;
 mod streams;
 mod traffic;
-mod turns;
 mod varying;
 mod wifi;
 mod wire;

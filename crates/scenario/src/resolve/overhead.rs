@@ -34,13 +34,14 @@ fn of_words(words: &[Framing], path: &str, problems: &mut Problems) -> Option<En
     if words.iter().all(|word| word.only_adds()) {
         let names = words.iter().map(|word| format!("\"{}\"", word.word())).collect::<Vec<_>>().join(", ");
         let hint = "framing = [\"pppoe-ptm\", \"ether-vlan\"] is PPPoE in a VLAN";
-        let found = format!("{names}, which only adds to other words");
-        problems.add(|| Problem::new(path, found, "a word for a link, such as \"docsis\"").hint(hint));
+        let found = format!("{names}, which only adds to another framing");
+        problems.add(|| Problem::new(path, found, "the framing of a link, such as \"docsis\"").hint(hint));
         return None;
     }
     let Some(framed) = Framing::read(words) else {
-        problems
-            .add(|| Problem::new(path, "an overhead of more than 256 bytes", "words that add up to at most 256 bytes"));
+        problems.add(|| {
+            Problem::new(path, "an overhead of more than 256 bytes", "keywords that add up to at most 256 bytes")
+        });
         return None;
     };
     let header_bytes = if framed.raw { ETHERNET_HEADER_BYTES } else { 0 };

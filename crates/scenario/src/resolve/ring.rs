@@ -20,7 +20,7 @@ pub(super) fn resolve(table: &RingTable, path: &str, problems: &mut Problems) ->
         accounting: table.accounting,
     };
     if ring.room_packets() == 0 {
-        let allowed = format!("at least {}p beside accounting = \"virtio\"", Accounting::VIRTIO_LEAST);
+        let allowed = format!("at least {}p with accounting = \"virtio\"", Accounting::VIRTIO_LEAST);
         let hint = "virtio_net stops its queue when fewer descriptors are free, and such a ring never has so many";
         problems.add(|| Problem::new(join(path, "size"), table.size.to_string(), allowed).hint(hint));
         return None;

@@ -1,6 +1,6 @@
 //! Traffic that opens TCP connections: keys that need one another, or rule one another out.
 
-use super::{sending, turns};
+use super::{on_off, sending};
 use crate::error::{Problem, Problems};
 use crate::file::{Bittorrent, HostTcp, Tcp, Web, page_connections};
 use crate::model::{BittorrentTraffic, OnOff, PageObjects, TcpTraffic, WebTraffic};
@@ -11,7 +11,8 @@ pub(super) fn tcp(keys: &Tcp, stop_ns: u64, host: &HostTcp, path: &str, problems
     check_stagger(keys, stop_ns, path, problems);
     if keys.transfers > 1 && keys.bytes.is_none() {
         let found = format!("{} without bytes", keys.transfers);
-        problems.add(|| Problem::new(join(path, "transfers"), found, "1, or bytes as well: how much a transfer is"));
+        problems
+            .add(|| Problem::new(join(path, "transfers"), found, "1, or set bytes as well: the size of a transfer"));
     }
     TcpTraffic {
         flows: keys.flows,
@@ -58,10 +59,10 @@ fn check_stagger(keys: &Tcp, stop_ns: u64, path: &str, problems: &mut Problems) 
 
 /// On and off times. Traffic that has them ends only when it stops, so it cannot have `bytes`.
 fn on_off(keys: &Tcp, path: &str, problems: &mut Problems) -> Option<OnOff> {
-    let on_off = turns::resolve(&keys.turns, path, problems);
+    let on_off = on_off::resolve(&keys.on_off, path, problems);
     if let (Some(bytes), Some(_)) = (keys.bytes, on_off) {
         let found = format!("{bytes} with on and off");
-        let allowed = "no such key (what goes on and off has no end but stop)";
+        let allowed = "no such key (an on/off source ends only at stop)";
         problems.add(|| Problem::new(join(path, "bytes"), found, allowed));
     }
     on_off
@@ -80,7 +81,9 @@ fn objects(keys: &Web, path: &str, problems: &mut Problems) -> Option<PageObject
         }
         (Some(count), None) => {
             let found = format!("{count} without object_bytes");
-            problems.add(|| Problem::new(join(path, "objects"), found, "0, or object_bytes as well: the size of each"));
+            problems.add(|| {
+                Problem::new(join(path, "objects"), found, "0, or set object_bytes as well: the size of each object")
+            });
             None
         }
         (None, bytes) => {

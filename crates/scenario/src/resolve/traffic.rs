@@ -1,9 +1,9 @@
-//! Traffic: who sends, to whom, and when. An entry that stands for a test becomes several.
+//! Traffic: who sends, to whom, and when. An entry for a load test becomes several.
 
 use std::collections::HashMap;
 
 use super::nodes::Nodes;
-use super::{datagrams, load_tests, streams};
+use super::{datagrams, flent_tests, streams};
 use crate::error::{Problem, Problems};
 use crate::file::{HostTcp, Ping, Placement, Setup, Traffic as TrafficTable};
 use crate::model::{PingTiming, PingTraffic, Traffic, TrafficKind};
@@ -17,7 +17,7 @@ pub(super) fn resolve(setup: &Setup, nodes: &Nodes<'_>, problems: &mut Problems)
     resolved
 }
 
-/// What one entry stands for.
+/// The traffic of one entry.
 fn entry(table: &TrafficTable, setup: &Setup, nodes: &Nodes<'_>, problems: &mut Problems) -> Vec<Traffic> {
     let placement = table.placement();
     let path = join("traffic", placement.name.as_str());
@@ -35,7 +35,7 @@ fn entry(table: &TrafficTable, setup: &Setup, nodes: &Nodes<'_>, problems: &mut 
             let dscp = table.common().map_or(0, |common| common.dscp.get());
             vec![Part { name: None, dscp, reverse: false, late_ns: 0, kind }]
         }
-        None => load_tests::parts(table, stop_ns, hosts, &path, problems),
+        None => flent_tests::parts(table, stop_ns, hosts, &path, problems),
     };
     let (Some(from), Some(to)) = (from, to) else { return Vec::new() };
     let traffic = |part: Part| {
@@ -47,9 +47,9 @@ fn entry(table: &TrafficTable, setup: &Setup, nodes: &Nodes<'_>, problems: &mut 
     parts.into_iter().map(traffic).collect()
 }
 
-/// One of the traffics that an entry stands for.
+/// One part of an entry: its only one, or one of the flows and probes of a test.
 pub(super) struct Part {
-    /// Its name after that of the entry; `None`: it is all that the entry stands for.
+    /// Its name after that of the entry; `None`: it is the entry's only part.
     pub(super) name: Option<String>,
     pub(super) dscp: u8,
     /// Whether it goes from the entry's `to` to its `from`.
@@ -65,9 +65,9 @@ fn check_ports(traffic: &[Traffic], problems: &mut Problems) {
     for entry in traffic {
         let Some(port) = entry.port else { continue };
         if let Some(other) = servers.insert((entry.transport(), entry.server(), port), entry) {
-            let found = format!("{port}, at which the same node serves {}", of_traffic(other));
+            let found = format!("{port}, a port that the same node already uses for {}", of_traffic(other));
             let path = join(&of_traffic(entry), "port");
-            problems.add(|| Problem::new(path, found, "a port of its own for each server of a node"));
+            problems.add(|| Problem::new(path, found, "a different port for each server of a node"));
         }
     }
 }

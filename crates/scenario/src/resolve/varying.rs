@@ -1,4 +1,4 @@
-//! Rates that vary by themselves.
+//! Variable rates.
 
 use crate::error::{Problem, Problems};
 use crate::file::{Rate, Varying, WalkKeys};

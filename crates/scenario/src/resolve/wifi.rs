@@ -17,7 +17,7 @@ const MOST_STATIONS: usize = 250;
 const MAC80211_PACKETS: u32 = 8192;
 /// Their memory.
 const MAC80211_BYTES: u32 = 16 << 20;
-/// What a flow sends in its turn (`include/net/fq_impl.h`).
+/// Quantum of a flow (`include/net/fq_impl.h`).
 const MAC80211_QUANTUM_BYTES: u32 = 300;
 /// A station below this rate, times the number of stations, is slow (`STA_SLOW_THRESHOLD` of
 /// `net/mac80211/sta_info.c`).
@@ -57,7 +57,7 @@ fn network<'s>(
         let (link, own) = (&links[usize::from(index)], &tables[usize::from(index)]);
         check_link(table, own, link, access_point, problems);
         if let Some(first) = used[usize::from(index)].replace(table.name.as_str()) {
-            let found = format!("\"{name}\", which {} has already", join("wifi", first));
+            let found = format!("\"{name}\", which is already in {}", join("wifi", first));
             problems.add(|| Problem::new(join(&path, "links"), found, "each link once"));
         }
         stations.push(Station { link: index, error_rate: table.errors.get(name.as_str()).copied().unwrap_or(0.0) });
@@ -158,26 +158,26 @@ fn check_link(wifi: &WifiTable, table: &LinkTable, link: &Link, access_point: u1
     let path = join("link", table.name.as_str());
     if !link.ends.contains(&access_point) {
         let found = format!("\"{}\" and \"{}\"", table.ends[0], table.ends[1]);
-        let allowed = format!("{} and a station, because wifi.{} has this link", wifi.access_point, wifi.name);
+        let allowed = format!("{} and a station, because this link belongs to wifi.{}", wifi.access_point, wifi.name);
         problems.add(|| Problem::new(join(&path, "ends"), found, allowed));
     }
     if link.ports().iter().any(|port| port.rate.is_none()) {
-        let found = format!("none on a link of wifi.{}", wifi.name);
+        let found = format!("no rate on a link of wifi.{}", wifi.name);
         let allowed = "the PHY rate of both directions, such as 72.2mbit";
         problems.add(|| Problem::new(join(&path, "rate"), found, allowed));
     }
     if link.ports().iter().any(|port| port.variation.is_some() || port.boost.is_some()) {
-        let found = format!("a boost, a trace or a rate drawn at random where wifi.{} has a PHY rate", wifi.name);
+        let found = format!("a boost, a trace or a random walk for the PHY rate of wifi.{}", wifi.name);
         problems.add(|| Problem::new(join(&path, "rate"), found, "a rate, or a schedule of rates"));
     }
     if link.ports().iter().any(|port| port.faults.is_some() || port.stacked.is_some()) {
-        let found = format!("faults of a wire, or a stacked interface, where wifi.{} has radios", wifi.name);
+        let found = format!("impairments of the wire, or a stacked interface, on a link of wifi.{}", wifi.name);
         let allowed = format!("a link without them; frames are lost by wifi.{}.errors", wifi.name);
         problems.add(|| Problem::new(&path, found, allowed));
     }
     if link.ports().iter().any(|port| port.ring.is_some()) {
-        let found = format!("a ring where wifi.{} has the driver", wifi.name);
-        let allowed = format!("wifi.{}.queueing, which says what the driver holds", wifi.name);
+        let found = format!("a ring on a link of wifi.{}", wifi.name);
+        let allowed = format!("wifi.{}.queueing, which sets the queues of the driver", wifi.name);
         problems.add(|| Problem::new(join(&path, "ring"), found, allowed));
     }
 }

@@ -1,4 +1,4 @@
-//! What a wire does to packets besides sending and delaying them.
+//! The impairments of a wire.
 
 use crate::error::{Problem, Problems};
 use crate::file::Wire;
@@ -11,18 +11,22 @@ pub(super) fn resolve(keys: &Wire, delay_ns: u64, path: &str, problems: &mut Pro
     let is_varied = keys.jitter.is_some();
     let orphans = [
         ("gemodel", keys.gemodel.is_some() && keys.loss.is_some(), "gemodel without loss"),
-        ("loss_correlation", keys.loss_correlation.is_some() && keys.loss.is_none(), "it only beside loss"),
-        ("correlation", keys.correlation.is_some() && !is_varied, "it only beside jitter"),
-        ("distribution", keys.distribution != Distribution::Uniform && !is_varied, "it only beside jitter"),
-        ("keep_order", keys.keep_order && !is_varied, "it only beside jitter"),
-        ("reorder", keys.reorder.is_some() && keys.keep_order, "it only without keep_order"),
+        ("loss_correlation", keys.loss_correlation.is_some() && keys.loss.is_none(), "only together with loss"),
+        ("correlation", keys.correlation.is_some() && !is_varied, "only together with jitter"),
+        ("distribution", keys.distribution != Distribution::Uniform && !is_varied, "only together with jitter"),
+        ("keep_order", keys.keep_order && !is_varied, "only together with jitter"),
+        ("reorder", keys.reorder.is_some() && keys.keep_order, "only without keep_order"),
         (
             "reorder",
             keys.reorder.is_some() && delay_ns == 0 && !is_varied,
-            "it only beside a delay of the link, or jitter",
+            "only together with a delay of the link, or jitter",
         ),
-        ("reorder_correlation", keys.reorder_correlation.is_some() && keys.reorder.is_none(), "it only beside reorder"),
-        ("gap", keys.gap.is_some() && keys.reorder.is_none(), "it only beside reorder"),
+        (
+            "reorder_correlation",
+            keys.reorder_correlation.is_some() && keys.reorder.is_none(),
+            "only together with reorder",
+        ),
+        ("gap", keys.gap.is_some() && keys.reorder.is_none(), "only together with reorder"),
     ];
     let mut is_sound = true;
     for (key, _, allowed) in orphans.into_iter().filter(|orphan| orphan.1) {

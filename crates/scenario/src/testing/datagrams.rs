@@ -1,4 +1,4 @@
-//! Any traffic over UDP.
+//! Arbitrary traffic over UDP.
 
 use proptest::prelude::*;
 

@@ -13,8 +13,9 @@ use proptest::sample::select;
 use crate::model::{Node, Scenario, SojournDetail, Table, Tables, TcpSettings};
 use crate::units::MS;
 
-/// A line of one to three links, any queueing disciplines, one to four entries of any traffic, at most 5 s long, rates
-/// of 0.5 to 50 Mbit/s. Each of these scenarios could have been loaded from a file, which [`experiment_text`] writes.
+/// A line of one to three links, any queueing disciplines, one to four entries of arbitrary traffic, at most 5 s long,
+/// rates of 0.5 to 50 Mbit/s. Each of these scenarios could have been loaded from a file, which [`experiment_text`]
+/// writes.
 ///
 /// ```
 /// use bufferscope_scenario::testing::arbitrary_scenario;

@@ -137,29 +137,29 @@ fn ring(ring: &Ring) -> Value {
 
 fn wire(faults: &Faults) -> Value {
     let mut keys = Table::new();
-    let mut tell = |key: &str, value: Value| keys.insert(key.to_owned(), value);
+    let mut set = |key: &str, value: Value| keys.insert(key.to_owned(), value);
     match faults.loss {
         Some(Loss::Random([loss, correlation])) => {
-            tell("loss", loss.into());
-            tell("loss_correlation", correlation.into());
+            set("loss", loss.into());
+            set("loss_correlation", correlation.into());
         }
         Some(Loss::Gemodel(parts)) => {
             let parts = ["p", "r", "1-h", "1-k"].into_iter().zip(parts.map(Value::from));
-            tell("gemodel", table(parts));
+            set("gemodel", table(parts));
         }
         Some(Loss::State(_)) => unreachable!("no wire has these losses"),
         None => {}
     }
     if faults.jitter_ns > 0 {
-        tell("jitter", time(faults.jitter_ns));
-        tell("correlation", faults.correlation.into());
-        tell("distribution", format!("{:?}", faults.distribution).to_lowercase().into());
-        tell("keep_order", faults.keep_order.into());
+        set("jitter", time(faults.jitter_ns));
+        set("correlation", faults.correlation.into());
+        set("distribution", format!("{:?}", faults.distribution).to_lowercase().into());
+        set("keep_order", faults.keep_order.into());
     }
     if let Some(reorder) = &faults.reorder {
-        tell("reorder", reorder.probability.into());
-        tell("reorder_correlation", reorder.correlation.into());
-        tell("gap", i64::from(reorder.gap).into());
+        set("reorder", reorder.probability.into());
+        set("reorder_correlation", reorder.correlation.into());
+        set("gap", i64::from(reorder.gap).into());
     }
     Value::Table(keys)
 }

@@ -1,4 +1,4 @@
-//! Any traffic between any two nodes of a line.
+//! Arbitrary traffic between two nodes of a line.
 
 use proptest::prelude::*;
 use proptest::sample::select;

@@ -100,7 +100,7 @@ mod tests {
 
     /// A byte has eight bits; a KiB has 1024 bytes.
     #[test]
-    fn bytes_are_told_in_bits() {
+    fn bytes_are_converted_to_bits() {
         for unit in [" MB/s", "MB", " Mbyte/s", " MBytes/sec", " MBps", "mB"] {
             assert_eq!(suggest("10", unit).as_deref(), Some("B means bytes, so that this is \"80mbit\""), "{unit}");
         }
@@ -108,9 +108,9 @@ mod tests {
     }
 
     #[test]
-    fn what_tc_and_people_read_differently_is_told_both_ways() {
-        let told = "did you mean \"10mbit\"? (\"10mbps\" would be 80 Mbit/s: in tc's units bps is bytes per second)";
-        assert_eq!(suggest("10", " Mbps").as_deref(), Some(told));
+    fn what_tc_and_people_read_differently_is_given_in_both_readings() {
+        let message = "did you mean \"10mbit\"? (\"10mbps\" would be 80 Mbit/s: in tc's units bps is bytes per second)";
+        assert_eq!(suggest("10", " Mbps").as_deref(), Some(message));
     }
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_rate_in_bytes_is_noted_with_both_readings() {
-        for (text, told) in [
+        for (text, message) in [
             ("1mbps", "\"1mbps\" is 8 Mbit/s: in tc's units bps is bytes per second; write \"1mbit\" for 1 Mbit/s"),
             (
                 "1.5Mbps",
@@ -134,7 +134,7 @@ mod tests {
             ),
             ("125bps", "\"125bps\" is 1 kbit/s: in tc's units bps is bytes per second; write \"125bit\" for 125 bit/s"),
         ] {
-            assert_eq!(note(text).as_deref(), Some(told));
+            assert_eq!(note(text).as_deref(), Some(message));
         }
         assert_eq!((note("10mbit"), note("10kibit"), note("fast")), (None, None, None));
     }

@@ -1,13 +1,13 @@
 //! One TCP connection: two endpoints, and the applications behind them.
 
-use bufferscope_programs::{Ask, Awaited, News, Requests};
+use bufferscope_programs::{Ask, Awaited, ConnectionEvents, Requests};
 use bufferscope_records::Name;
 use bufferscope_scenario::NodeIndex;
 
-use crate::network::packet::{Side, TcpPacket};
+use crate::network::packet::{Role, TcpPacket};
 use crate::network::traffic_class::Ecn;
 use crate::network::{Account, Labels, Network};
-use crate::tcp::{self, Egress, Ending, Endpoint, Role, Sample, Thresholds, Way};
+use crate::tcp::{self, AddressPair, Egress, Ending, Endpoint, Sample, Thresholds};
 
 /// The parameters of a connection.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Opening {
     pub(crate) account: Account,
     pub(crate) labels: Labels,
     /// The end that sends the data under test.
-    pub(crate) sender: Side,
+    pub(crate) sender: Role,
     /// Payload bytes that the other end waits for.
     pub(crate) expects: Option<u64>,
     /// Client, then server.
@@ -28,7 +28,7 @@ pub(crate) struct Opening {
     pub(crate) remember: [bool; 2],
 }
 
-/// How programs identify a connection: by its traffic and its number within that traffic.
+/// How programs identify a connection: by its entry of traffic and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Id {
     pub(crate) traffic: u32,
@@ -43,14 +43,14 @@ pub(crate) struct Connection {
     ends: [End; 2],
     name: Name,
     account: Account,
-    sender: Side,
+    sender: Role,
     /// What the receiver of the data under test waits for.
     awaited: Awaited,
     /// The requests that the server will receive.
     requests: Requests,
-    /// The programs have been told that the connection is established, and that it is over.
-    told_stands: bool,
-    told_over: bool,
+    /// Whether the programs have been notified that the connection is established, and that it is closed.
+    reported_established: bool,
+    reported_closed: bool,
     /// The sender has been sampled once after it closed.
     sampled_closed: bool,
 }
@@ -69,37 +69,37 @@ struct End {
 
 impl Connection {
     pub(crate) fn new(opening: &Opening, net: &Network, thresholds: &Thresholds) -> Self {
-        let end = |side: Side, role| {
-            let (node, peer) = (opening.nodes[side as usize], net.routes.row(opening.nodes[side.other() as usize]));
-            let mut config = opening.configs[side as usize].clone();
-            let to_remember = opening.remember[side as usize];
+        let end = |role: Role, tcp_role| {
+            let (node, peer) = (opening.nodes[role as usize], net.routes.row(opening.nodes[role.other() as usize]));
+            let mut config = opening.configs[role as usize].clone();
+            let to_remember = opening.remember[role as usize];
             if to_remember {
                 config.ssthresh_packets = thresholds.of((node, peer));
             }
-            End { endpoint: Endpoint::new(&config, role), node, peer, finished: false, to_remember }
+            End { endpoint: Endpoint::new(&config, tcp_role), node, peer, finished: false, to_remember }
         };
         Self {
             id: opening.id,
-            ends: [end(Side::Client, Role::Client), end(Side::Server, Role::Server)],
+            ends: [end(Role::Client, tcp::Role::Client), end(Role::Server, tcp::Role::Server)],
             name: opening.name,
             account: opening.account,
             sender: opening.sender,
             awaited: Awaited::new(opening.expects),
             requests: Requests::default(),
-            told_stands: false,
-            told_over: false,
+            reported_established: false,
+            reported_closed: false,
             sampled_closed: false,
         }
     }
 
-    /// The client writes this many bytes; `u64::MAX` stands for an endless supply.
+    /// The client writes this many bytes; `u64::MAX` is unlimited.
     pub(crate) fn write(&mut self, now_ns: u64, bytes: u64, out: &mut dyn Egress) {
-        self.endpoint(Side::Client).offer(now_ns, bytes, out);
+        self.endpoint(Role::Client).offer(now_ns, bytes, out);
     }
 
     /// The client stops writing.
     pub(crate) fn close(&mut self, now_ns: u64, out: &mut dyn Egress) {
-        self.ends[Side::Client as usize].finish(now_ns, out);
+        self.ends[Role::Client as usize].finish(now_ns, out);
     }
 
     /// The client makes a request.
@@ -116,22 +116,22 @@ impl Connection {
         ecn: Ecn,
         now_ns: u64,
         out: &mut dyn Egress,
-    ) -> Option<(Id, News)> {
-        let side = packet.to;
-        let end = &mut self.ends[side as usize];
+    ) -> Option<(Id, ConnectionEvents)> {
+        let role = packet.to;
+        let end = &mut self.ends[role as usize];
         end.endpoint.on_segment(now_ns, &packet.segment, ecn, out);
         let received = end.endpoint.received_bytes();
-        let arrived = side != self.sender && self.awaited.has_arrived(received);
-        let mut news = News { stands: false, arrived, over: false };
+        let arrived = role != self.sender && self.awaited.has_arrived(received);
+        let mut events = ConnectionEvents { established: false, arrived, closed: false };
         let closes = end.endpoint.peer_finished();
-        match side {
-            Side::Client => {
-                news.stands = !self.told_stands && end.endpoint.is_established();
-                news.over = closes && !self.told_over;
-                self.told_stands |= news.stands;
-                self.told_over |= news.over;
+        match role {
+            Role::Client => {
+                events.established = !self.reported_established && end.endpoint.is_established();
+                events.closed = closes && !self.reported_closed;
+                self.reported_established |= events.established;
+                self.reported_closed |= events.closed;
             }
-            Side::Server => {
+            Role::Server => {
                 while let Some(ask) = self.requests.take_asked(received) {
                     end.answer(now_ns, ask, out);
                 }
@@ -140,13 +140,13 @@ impl Connection {
         if closes && !end.finished {
             end.finish(now_ns, out);
         }
-        news.is_any().then_some((self.id, news))
+        events.is_any().then_some((self.id, events))
     }
 
     /// How the connection ended at one end. Returned only once, and only if that end's host remembers such things.
     #[inline]
-    pub(crate) fn take_ending(&mut self, side: Side) -> Option<(Way, Ending)> {
-        let end = &mut self.ends[side as usize];
+    pub(crate) fn take_ending(&mut self, role: Role) -> Option<(AddressPair, Ending)> {
+        let end = &mut self.ends[role as usize];
         let has_ended = end.to_remember && end.endpoint.is_closed();
         end.to_remember &= !has_ended;
         has_ended.then(|| ((end.node, end.peer), end.endpoint.ending()))
@@ -184,13 +184,13 @@ impl Connection {
         self.account
     }
 
-    pub(crate) fn endpoint(&mut self, side: Side) -> &mut Endpoint {
-        &mut self.ends[side as usize].endpoint
+    pub(crate) fn endpoint(&mut self, role: Role) -> &mut Endpoint {
+        &mut self.ends[role as usize].endpoint
     }
 
     /// The node of an end, and the row of the node it sends to.
-    pub(crate) fn path(&self, side: Side) -> (NodeIndex, u16) {
-        let end = &self.ends[side as usize];
+    pub(crate) fn path(&self, role: Role) -> (NodeIndex, u16) {
+        let end = &self.ends[role as usize];
         (end.node, end.peer)
     }
 

@@ -2,41 +2,42 @@
 
 use std::ops::Range;
 
-use bufferscope_programs::News;
+use bufferscope_programs::ConnectionEvents;
 use bufferscope_records::{FlowRow, FlowState, Name, Sink};
 use bufferscope_scenario::NodeIndex;
 
 use super::connection::{Connection, Id, Opening};
-use crate::network::packet::{Body, Side, TcpPacket};
+use crate::network::packet::{Body, Role, TcpPacket};
 use crate::network::traffic_class::Ecn;
 use crate::network::xmit::Xmit;
 use crate::network::{Network, Outbound};
 use crate::observation::recording::Recording;
 use crate::observation::summary::Accounts;
-use crate::slots::Slots;
 use crate::tcp::{Egress, Outgoing, Sample, State, Thresholds};
+use crate::timer_slots::TimerSlots;
 
-/// All connections. A closed connection is forgotten once its last packet has left the network; its place is then
-/// reused. So the memory that a run needs grows with the connections that exist at the same time, not with their total.
+/// All connections. A closed connection is forgotten once its last packet has left the network; its slot in the table
+/// is then reused. So the memory that a run needs grows with the connections that exist at the same time, not with
+/// their total.
 #[derive(Debug)]
 pub(crate) struct Connections {
-    places: Vec<Option<Connection>>,
+    table: Vec<Option<Connection>>,
     free: Vec<u32>,
-    /// Places of the connections to check for forgetting after the current event; may contain duplicates.
+    /// Slots of the connections to check for forgetting after the current event; may contain duplicates.
     closed: Vec<u32>,
     /// Totals of the packets of forgotten connections.
     forgotten: Accounts,
     /// What the hosts remember of connections that have ended.
     thresholds: Thresholds,
-    slots: Slots,
-    /// Flow of the connection in place 0; the flows of the others follow.
+    slots: TimerSlots,
+    /// Flow of the connection in slot 0; the flows of the others follow.
     first_flow: u32,
 }
 
 impl Connections {
-    pub(crate) fn new(slots: Slots, first_flow: u32) -> Self {
+    pub(crate) fn new(slots: TimerSlots, first_flow: u32) -> Self {
         Self {
-            places: Vec::new(),
+            table: Vec::new(),
             free: Vec::new(),
             closed: Vec::new(),
             forgotten: Accounts::default(),
@@ -52,7 +53,7 @@ impl Connections {
     }
 
     /// The events are in other slots.
-    pub(crate) fn set_slots(&mut self, slots: Slots) {
+    pub(crate) fn set_slots(&mut self, slots: TimerSlots) {
         self.slots = slots;
     }
 
@@ -61,27 +62,27 @@ impl Connections {
         self.first_flow
     }
 
-    /// Opens a connection: the client's SYN is sent now. Returns its place.
+    /// Opens a connection: the client's SYN is sent now. Returns its slot in the table.
     pub(crate) fn open<S: Sink>(&mut self, opening: &Opening, net: &mut Network, recording: &mut Recording<S>) -> u32 {
         let connection = Connection::new(opening, net, &self.thresholds);
         let flow = net.flow(connection.name(), connection.account(), opening.id.number, opening.labels);
         let index = match self.free.pop() {
             Some(index) => {
                 net.flows[(self.first_flow + index) as usize] = flow;
-                self.places[index as usize] = Some(connection);
+                self.table[index as usize] = Some(connection);
                 index
             }
             None => {
                 net.flows.push(flow);
-                self.places.push(Some(connection));
-                self.places.len() as u32 - 1
+                self.table.push(Some(connection));
+                self.table.len() as u32 - 1
             }
         };
         if let Some(tapped) = &mut net.tapped {
             tapped.open(index);
         }
         let connect = |connection: &mut Connection, now_ns, out: &mut dyn Egress| {
-            connection.endpoint(Side::Client).connect(now_ns, out);
+            connection.endpoint(Role::Client).connect(now_ns, out);
         };
         self.act(index, connect, net, recording);
         index
@@ -89,7 +90,7 @@ impl Connections {
 
     /// The connection with this id, unless it has been forgotten.
     pub(crate) fn find(&mut self, index: u32, id: Id) -> Option<&mut Connection> {
-        self.places[index as usize].as_mut().filter(|connection| connection.id() == id)
+        self.table[index as usize].as_mut().filter(|connection| connection.id() == id)
     }
 
     /// The client's application does something with its connection.
@@ -100,63 +101,63 @@ impl Connections {
         net: &mut Network,
         recording: &mut Recording<S>,
     ) {
-        self.run(index, Side::Client, act, net, recording);
+        self.run(index, Role::Client, act, net, recording);
     }
 
-    /// A segment has arrived at one end. Returns the news that the programs must be told.
+    /// A segment has arrived at one end. Returns the events for the programs.
     pub(crate) fn receive<S: Sink>(
         &mut self,
         packet: &TcpPacket,
         ecn: Ecn,
         net: &mut Network,
         recording: &mut Recording<S>,
-    ) -> Option<(Id, News)> {
+    ) -> Option<(Id, ConnectionEvents)> {
         let receive = |connection: &mut Connection, now_ns, out: &mut dyn Egress| {
-            let news = connection.receive(packet, ecn, now_ns, out);
-            (news, connection.take_ending(packet.to))
+            let events = connection.receive(packet, ecn, now_ns, out);
+            (events, connection.take_ending(packet.to))
         };
-        let (news, ending) = self.run(packet.connection, packet.to, receive, net, recording);
-        if let Some((way, ending)) = ending {
-            self.thresholds.learn(way, ending);
+        let (events, ending) = self.run(packet.connection, packet.to, receive, net, recording);
+        if let Some((pair, ending)) = ending {
+            self.thresholds.learn(pair, ending);
         }
-        news
+        events
     }
 
     /// A segment has left the queue of its own host.
     pub(crate) fn depart<S: Sink>(&mut self, packet: &TcpPacket, net: &mut Network, recording: &mut Recording<S>) {
-        let side = packet.to.other();
+        let role = packet.to.other();
         let depart = |connection: &mut Connection, now_ns, out: &mut dyn Egress| {
-            connection.endpoint(side).on_left_host(now_ns, packet.sent_len(), out);
+            connection.endpoint(role).on_left_host(now_ns, packet.sent_len(), out);
         };
-        self.run(packet.connection, side, depart, net, recording);
+        self.run(packet.connection, role, depart, net, recording);
     }
 
     /// The timer of one end fires. It may fire too early: the timer is not moved when its deadline is postponed.
-    pub(crate) fn timer<S: Sink>(&mut self, index: u32, side: Side, net: &mut Network, recording: &mut Recording<S>) {
+    pub(crate) fn timer<S: Sink>(&mut self, index: u32, role: Role, net: &mut Network, recording: &mut Recording<S>) {
         let expire = |connection: &mut Connection, now_ns, out: &mut dyn Egress| {
-            let endpoint = connection.endpoint(side);
+            let endpoint = connection.endpoint(role);
             if endpoint.deadline().is_some_and(|deadline_ns| deadline_ns <= now_ns) {
                 endpoint.on_timer(now_ns, out);
             }
         };
-        self.run(index, side, expire, net, recording);
+        self.run(index, role, expire, net, recording);
     }
 
-    /// Samples the data senders in the given places; a closed sender is sampled one last time. Returns how many were
+    /// Samples the data senders in the given slots; a closed sender is sampled one last time. Returns how many were
     /// sampled.
-    pub(crate) fn sample<S: Sink>(&mut self, places: Range<usize>, now_ns: u64, recording: &mut Recording<S>) -> u64 {
-        let end = places.end.min(self.places.len());
-        let connections = self.places[places.start..end].iter_mut().flatten();
+    pub(crate) fn sample<S: Sink>(&mut self, table: Range<usize>, now_ns: u64, recording: &mut Recording<S>) -> u64 {
+        let end = table.end.min(self.table.len());
+        let connections = self.table[table.start..end].iter_mut().flatten();
         connections.map(|connection| u64::from(record(connection, now_ns, recording))).sum()
     }
 
     /// The state of the data senders whose connections are established and not closed.
     pub(crate) fn rows(&self, now_ns: u64) -> impl Iterator<Item = FlowRow> {
-        let connections = self.places.iter().flatten();
+        let connections = self.table.iter().flatten();
         connections.filter_map(move |connection| Some(flow_row(now_ns, connection.name(), &connection.state(now_ns)?)))
     }
 
-    /// May any connection be forgotten?
+    /// Whether any connection may be forgotten.
     #[inline]
     pub(crate) fn any_closed(&self) -> bool {
         !self.closed.is_empty()
@@ -173,13 +174,13 @@ impl Connections {
     ) {
         while let Some(index) = self.closed.pop() {
             let flow = net.flows[(self.first_flow + index) as usize];
-            let place = &mut self.places[index as usize];
-            let Some(mut connection) = place.take_if(|c| c.is_closed() && flow.is_gone()) else { continue };
+            let entry = &mut self.table[index as usize];
+            let Some(mut connection) = entry.take_if(|c| c.is_closed() && flow.is_gone()) else { continue };
             if let Some(at_ns) = next_sample_ns {
                 net.work += u64::from(record(&mut connection, at_ns, recording));
             }
-            for side in [Side::Client, Side::Server] {
-                net.events.cancel(self.slots.endpoint(index, side));
+            for role in [Role::Client, Role::Server] {
+                net.events.cancel(self.slots.endpoint(index, role));
             }
             self.forgotten.add(&flow, 0);
             self.free.push(index);
@@ -195,7 +196,7 @@ impl Connections {
     pub(crate) fn into_accounts(self, net: &Network) -> Accounts {
         let mut accounts = self.forgotten;
         let is_live =
-            |index: usize| index.checked_sub(self.first_flow as usize).is_none_or(|place| self.places[place].is_some());
+            |index: usize| index.checked_sub(self.first_flow as usize).is_none_or(|slot| self.table[slot].is_some());
         for (index, (flow, under_way)) in net.flows.iter().zip(net.count_under_way()).enumerate() {
             if is_live(index) {
                 accounts.add(flow, under_way);
@@ -204,9 +205,9 @@ impl Connections {
         accounts
     }
 
-    /// The number of places, whether in use or free.
-    pub(crate) fn places(&self) -> usize {
-        self.places.len()
+    /// The number of slots, whether in use or free.
+    pub(crate) fn slots(&self) -> usize {
+        self.table.len()
     }
 
     /// Lets one end of a connection act, and updates its timer.
@@ -214,24 +215,24 @@ impl Connections {
     fn run<S: Sink, T>(
         &mut self,
         index: u32,
-        side: Side,
+        role: Role,
         act: impl FnOnce(&mut Connection, u64, &mut dyn Egress) -> T,
         net: &mut Network,
         recording: &mut Recording<S>,
     ) -> T {
-        let connection = live(&mut self.places, index);
+        let connection = live(&mut self.table, index);
         let now_ns = net.now();
-        let (from, destination) = connection.path(side);
-        let (to, flow) = (side.other(), self.first_flow + index);
+        let (from, destination) = connection.path(role);
+        let (to, flow) = (role.other(), self.first_flow + index);
         let result =
             act(connection, now_ns, &mut Outlet { connection: index, to, flow, from, destination, net, recording });
-        if let Some(deadline_ns) = connection.endpoint(side).deadline() {
-            let slot = self.slots.endpoint(index, side);
+        if let Some(deadline_ns) = connection.endpoint(role).deadline() {
+            let slot = self.slots.endpoint(index, role);
             if net.events.scheduled_at(slot).is_none_or(|at_ns| deadline_ns < at_ns) {
                 net.events.schedule(slot, deadline_ns.max(now_ns));
             }
         }
-        if connection.endpoint(side).is_closed() {
+        if connection.endpoint(role).is_closed() {
             self.closed.push(index);
         }
         result
@@ -241,7 +242,7 @@ impl Connections {
 /// Sends the segments of one end of a connection into the network.
 struct Outlet<'a, S: Sink> {
     connection: u32,
-    to: Side,
+    to: Role,
     flow: u32,
     from: NodeIndex,
     destination: u16,
@@ -271,8 +272,8 @@ impl<S: Sink> Egress for Outlet<'_, S> {
     }
 }
 
-fn live(places: &mut [Option<Connection>], index: u32) -> &mut Connection {
-    places[index as usize].as_mut().expect("a connection stays while a packet or a timer of its own is under way")
+fn live(table: &mut [Option<Connection>], index: u32) -> &mut Connection {
+    table[index as usize].as_mut().expect("a connection stays while a packet or a timer of its own is under way")
 }
 
 /// Records the state of a connection's data sender, if there is any.

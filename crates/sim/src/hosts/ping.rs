@@ -14,7 +14,7 @@ use crate::network::traffic_class::Ecn;
 use crate::network::{Network, Outbound};
 use crate::observation::recording::Recording;
 use crate::random::Random;
-use crate::slots::Slots;
+use crate::timer_slots::TimerSlots;
 
 /// One prober and its outstanding requests.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct Ping {
     parameters: PingTraffic,
     start_ns: u64,
     stop_ns: u64,
-    slots: Slots,
+    slots: TimerSlots,
     slack: Random,
     /// The program that decides when to send requests. `None` if they are sent at each multiple of the interval.
     iputils: Option<IputilsPing>,

@@ -1,4 +1,4 @@
-//! The input from which every traffic is built, apart from the parameters of its kind.
+//! The input from which every source of traffic is built, apart from the parameters of its kind.
 
 use bufferscope_programs as programs;
 use bufferscope_records::Name;
@@ -6,9 +6,9 @@ use bufferscope_scenario::{NodeIndex, Scenario, Traffic};
 
 use crate::network::{Account, Labels, Network};
 use crate::random::{Random, Stream};
-use crate::slots::Slots;
+use crate::timer_slots::TimerSlots;
 
-/// A traffic of a scenario, with all that is needed to create it.
+/// An entry of a scenario's traffic, with all that is needed to create its source.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup<'a> {
     pub(crate) scenario: &'a Scenario,
@@ -19,21 +19,21 @@ pub(crate) struct Setup<'a> {
     /// The port of its server.
     pub(crate) port: u16,
     pub(crate) seed: u64,
-    pub(crate) slots: Slots,
+    pub(crate) slots: TimerSlots,
 }
 
 impl Setup<'_> {
-    /// When the traffic begins what: with the same seed the same on every engine.
+    /// When flows, pages and probes start: with the same seed the same on every engine.
     pub(crate) fn starts(&self) -> programs::Random {
         programs::Random::new(self.seed, self.index as usize)
     }
 
-    /// How late the traffic's timers are.
+    /// How late the timers of the entry's programs are.
     pub(crate) fn slack(&self) -> Random {
         Random::new(self.seed, Stream::Traffic(self.index))
     }
 
-    /// What the headers of its packets say.
+    /// The header fields of its packets.
     pub(crate) fn labels(&self) -> Labels {
         Labels { dscp: self.traffic.dscp, port: self.port }
     }
@@ -43,7 +43,7 @@ impl Setup<'_> {
         [self.traffic.from, self.traffic.to].map(|node| (node, net.routes.row(node)))
     }
 
-    /// Opens the account of the traffic's flow with this number (the first is 1). Returns the flow's name and index.
+    /// Opens the account of the flow with this number (the first is 1). Returns the flow's name and index.
     pub(crate) fn flow(&self, number: u32, net: &mut Network) -> (Name, u32) {
         let name = self.name.numbered(number);
         let account = Account { traffic: self.index, number: Some(number) };

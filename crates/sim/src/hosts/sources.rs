@@ -1,6 +1,6 @@
 //! The traffic of a scenario: creates it, and dispatches events to it.
 
-use bufferscope_programs::News;
+use bufferscope_programs::ConnectionEvents;
 use bufferscope_records::{FlowRow, Sink};
 use bufferscope_scenario::{BittorrentTraffic, Scenario, TcpTraffic, TrafficKind, WebTraffic};
 
@@ -8,17 +8,17 @@ use super::connection::Id;
 use super::datagrams::{Datagrams, Dns, Isochronous, Netalyzr, Udp};
 use super::ping::Ping;
 use super::setup::Setup;
-use super::streams::{Streams, Surroundings};
+use super::streams::{Streams, World};
 use crate::network::Network;
 use crate::network::packet::{Body, Datagram, Echo};
 use crate::observation::recording::Recording;
-use crate::slots::Slots;
+use crate::timer_slots::TimerSlots;
 
 /// All traffic, by its index in the scenario.
 #[derive(Debug)]
-pub(crate) struct Sources(Vec<Source>);
+pub(crate) struct TrafficSources(Vec<Source>);
 
-/// One traffic of the scenario.
+/// One entry of the scenario's traffic.
 #[derive(Debug)]
 enum Source {
     Ping(Ping),
@@ -26,11 +26,11 @@ enum Source {
     Datagrams(Datagrams),
 }
 
-impl Sources {
+impl TrafficSources {
     pub(crate) fn new<S: Sink>(
         scenario: &Scenario,
         seed: u64,
-        slots: Slots,
+        slots: TimerSlots,
         net: &mut Network,
         recording: &mut Recording<S>,
     ) -> Self {
@@ -39,12 +39,12 @@ impl Sources {
         sources
     }
 
-    /// Adds the scenario's traffic that there is not yet, which follows the rest.
+    /// Adds the entries of the scenario's traffic that do not exist yet. They follow the existing ones.
     pub(crate) fn add<S: Sink>(
         &mut self,
         scenario: &Scenario,
         seed: u64,
-        slots: Slots,
+        slots: TimerSlots,
         net: &mut Network,
         recording: &mut Recording<S>,
     ) {
@@ -56,25 +56,25 @@ impl Sources {
         }
     }
 
-    /// It is time for something that a traffic has planned.
-    pub(crate) fn begin<S: Sink>(&mut self, traffic: u32, around: &mut Surroundings<'_, S>) {
+    /// It is time for a planned action of an entry of traffic.
+    pub(crate) fn begin<S: Sink>(&mut self, traffic: u32, world: &mut World<'_, S>) {
         match self.source(traffic) {
-            Source::Ping(ping) => ping.begin(around.net, around.recording),
-            Source::Streams(streams) => streams.begin(around),
-            Source::Datagrams(datagrams) => datagrams.begin(around.net, around.recording),
+            Source::Ping(ping) => ping.begin(world.net, world.recording),
+            Source::Streams(streams) => streams.begin(world),
+            Source::Datagrams(datagrams) => datagrams.begin(world.net, world.recording),
         }
     }
 
-    /// A traffic must stop, or one of its awaited items may have timed out.
-    pub(crate) fn end<S: Sink>(&mut self, traffic: u32, around: &mut Surroundings<'_, S>) {
+    /// An entry of traffic must stop, or one of its awaited items may have timed out.
+    pub(crate) fn end<S: Sink>(&mut self, traffic: u32, world: &mut World<'_, S>) {
         match self.source(traffic) {
-            Source::Ping(ping) => ping.time_out(around.net, around.recording),
-            Source::Streams(streams) => streams.stop(around),
-            Source::Datagrams(datagrams) => datagrams.time_out(around.net, around.recording),
+            Source::Ping(ping) => ping.time_out(world.net, world.recording),
+            Source::Streams(streams) => streams.stop(world),
+            Source::Datagrams(datagrams) => datagrams.time_out(world.net, world.recording),
         }
     }
 
-    /// A traffic stops at `stop_ns`, earlier than planned.
+    /// The stop of an entry of traffic is brought forward to `stop_ns`.
     pub(crate) fn bring_stop_forward(&mut self, traffic: u32, stop_ns: u64, net: &mut Network) {
         match self.source(traffic) {
             Source::Ping(ping) => ping.bring_stop_forward(stop_ns, net),
@@ -83,18 +83,18 @@ impl Sources {
         }
     }
 
-    /// From now on a traffic of endless flows has this many of them.
-    pub(crate) fn set_flows<S: Sink>(&mut self, traffic: u32, flows: u32, around: &mut Surroundings<'_, S>) {
+    /// From now on an entry of unbounded flows has this many of them.
+    pub(crate) fn set_flows<S: Sink>(&mut self, traffic: u32, flows: u32, world: &mut World<'_, S>) {
         if let Source::Streams(streams) = self.source(traffic) {
-            streams.set_flows(flows, around);
+            streams.set_flows(flows, world);
         }
     }
 
-    /// Tells the programs of a connection what happened to it.
+    /// Passes the events of a connection to its programs.
     #[cold]
-    pub(crate) fn tell<S: Sink>(&mut self, id: Id, news: News, around: &mut Surroundings<'_, S>) {
+    pub(crate) fn notify<S: Sink>(&mut self, id: Id, events: ConnectionEvents, world: &mut World<'_, S>) {
         if let Source::Streams(streams) = self.source(id.traffic) {
-            streams.hear(id.number, news, around);
+            streams.on_events(id.number, events, world);
         }
     }
 

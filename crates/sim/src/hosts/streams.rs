@@ -2,29 +2,29 @@
 
 use std::convert::Infallible;
 
-use bufferscope_programs::{self as programs, Ask, News, Program, Sockets, Transfer};
+use bufferscope_programs::{self as programs, Ask, ConnectionEvents, Program, Sockets, Transfer};
 use bufferscope_records::{Name, Sink, TransferRow};
 use bufferscope_scenario::{NodeIndex, Sending, TrafficKind};
 
 use super::connection::{Connection, Id, Opening};
 use super::connections::Connections;
 use super::setup::Setup;
-use crate::network::packet::Side;
+use crate::network::packet::Role;
 use crate::network::{Account, Labels, Network};
 use crate::observation::recording::Recording;
 use crate::random::{Random, Stream};
-use crate::slots::Slots;
 use crate::tcp::{self, Egress, Timers};
+use crate::timer_slots::TimerSlots;
 
-/// The programs of one traffic, and the connections they have opened.
+/// The programs of one entry of traffic, and the connections they have opened.
 #[derive(Debug)]
 pub(crate) struct Streams {
     program: Program<programs::Random>,
     opened: Opened,
-    slots: Slots,
+    slots: TimerSlots,
 }
 
-/// The connections of one traffic.
+/// The connections of one entry of traffic.
 #[derive(Debug)]
 struct Opened {
     traffic: (u32, Name),
@@ -38,27 +38,27 @@ struct Opened {
     seeds: Random,
     /// Whether each connection has an account of its own.
     separate_accounts: bool,
-    /// The place of each connection, by its number (the first is 1). Once a connection is forgotten, its place may be
-    /// reused.
-    places: Vec<u32>,
+    /// The slot of each connection in the table, by its number (the first is 1). Once a connection is forgotten, its
+    /// slot may be reused.
+    connection_slots: Vec<u32>,
 }
 
 /// The state outside the streams that a program's actions affect.
 #[derive(Debug)]
-pub(crate) struct Surroundings<'a, S: Sink> {
+pub(crate) struct World<'a, S: Sink> {
     pub(crate) connections: &'a mut Connections,
     pub(crate) net: &'a mut Network,
     pub(crate) recording: &'a mut Recording<S>,
 }
 
 /// The sockets of a program.
-struct Hands<'a, 'b, S: Sink> {
+struct SimSockets<'a, 'b, S: Sink> {
     opened: &'a mut Opened,
-    around: &'a mut Surroundings<'b, S>,
+    world: &'a mut World<'b, S>,
 }
 
 impl Streams {
-    /// The programs of a traffic that opens TCP connections.
+    /// The programs of an entry of traffic that opens TCP connections.
     pub(crate) fn new(setup: &Setup<'_>, sending: Sending, net: &mut Network) -> Self {
         let Setup { traffic, index, seed, .. } = *setup;
         let program = Program::new(traffic, index as usize, seed, setup.starts()).expect("it opens connections");
@@ -74,7 +74,7 @@ impl Streams {
             remember: [client, server].map(|node| setup.scenario.nodes[usize::from(node)].tcp.remember_ssthresh),
             seeds: Random::new(seed, Stream::Congestion(index)),
             separate_accounts: has_separate_accounts(&traffic.kind),
-            places: Vec::new(),
+            connection_slots: Vec::new(),
         };
         let streams = Self { program, opened, slots: setup.slots };
         streams.arm(net);
@@ -82,25 +82,26 @@ impl Streams {
     }
 
     /// It is time for a planned action.
-    pub(crate) fn begin<S: Sink>(&mut self, around: &mut Surroundings<'_, S>) {
-        let now_ns = around.net.now();
-        let Ok(()) = self.program.on_time(now_ns, &mut Hands { opened: &mut self.opened, around });
-        self.arm(around.net);
+    pub(crate) fn begin<S: Sink>(&mut self, world: &mut World<'_, S>) {
+        let now_ns = world.net.now();
+        let Ok(()) = self.program.on_time(now_ns, &mut SimSockets { opened: &mut self.opened, world });
+        self.arm(world.net);
     }
 
-    /// Something has happened to a connection.
-    pub(crate) fn hear<S: Sink>(&mut self, number: u32, news: News, around: &mut Surroundings<'_, S>) {
-        let now_ns = around.net.now();
-        let Ok(()) = self.program.hear(now_ns, number, news, &mut Hands { opened: &mut self.opened, around });
-        self.arm(around.net);
+    /// Handles the events of a connection.
+    pub(crate) fn on_events<S: Sink>(&mut self, number: u32, events: ConnectionEvents, world: &mut World<'_, S>) {
+        let now_ns = world.net.now();
+        let Ok(()) =
+            self.program.on_events(now_ns, number, events, &mut SimSockets { opened: &mut self.opened, world });
+        self.arm(world.net);
     }
 
     /// The traffic stops.
-    pub(crate) fn stop<S: Sink>(&mut self, around: &mut Surroundings<'_, S>) {
-        let Ok(()) = self.program.on_stop(&mut Hands { opened: &mut self.opened, around });
+    pub(crate) fn stop<S: Sink>(&mut self, world: &mut World<'_, S>) {
+        let Ok(()) = self.program.on_stop(&mut SimSockets { opened: &mut self.opened, world });
     }
 
-    /// The traffic stops at `stop_ns`, earlier than planned.
+    /// The stop is brought forward to `stop_ns`.
     pub(crate) fn bring_stop_forward(&mut self, stop_ns: u64, net: &mut Network) {
         self.program.bring_stop_forward(stop_ns);
         if self.program.has_to_be_stopped() {
@@ -109,10 +110,10 @@ impl Streams {
     }
 
     /// From now on there are this many flows.
-    pub(crate) fn set_flows<S: Sink>(&mut self, flows: u32, around: &mut Surroundings<'_, S>) {
-        let now_ns = around.net.now();
-        let Ok(()) = self.program.set_flows(now_ns, flows, &mut Hands { opened: &mut self.opened, around });
-        self.arm(around.net);
+    pub(crate) fn set_flows<S: Sink>(&mut self, flows: u32, world: &mut World<'_, S>) {
+        let now_ns = world.net.now();
+        let Ok(()) = self.program.set_flows(now_ns, flows, &mut SimSockets { opened: &mut self.opened, world });
+        self.arm(world.net);
     }
 
     /// The transfers that have not completed. They will not be recorded again later.
@@ -139,24 +140,24 @@ impl Opened {
     }
 }
 
-impl<S: Sink> Hands<'_, '_, S> {
+impl<S: Sink> SimSockets<'_, '_, S> {
     /// The client of a connection acts, if the connection still exists.
     fn act(&mut self, number: u32, act: impl FnOnce(&mut Connection, u64, &mut dyn Egress)) {
         let id = Id { traffic: self.opened.traffic.0, number };
-        let place = self.opened.places[number as usize - 1];
-        let Surroundings { connections, net, recording } = self.around;
-        if connections.find(place, id).is_some() {
-            connections.act(place, act, net, recording);
+        let slot = self.opened.connection_slots[number as usize - 1];
+        let World { connections, net, recording } = self.world;
+        if connections.find(slot, id).is_some() {
+            connections.act(slot, act, net, recording);
         }
     }
 }
 
-impl<S: Sink> Sockets for Hands<'_, '_, S> {
+impl<S: Sink> Sockets for SimSockets<'_, '_, S> {
     type Error = Infallible;
 
     fn open(&mut self, opening: &programs::Opening) -> Result<(), Infallible> {
         let opened = &mut *self.opened;
-        let Surroundings { connections, net, recording } = self.around;
+        let World { connections, net, recording } = self.world;
         let (traffic, number) = (opened.traffic.0, opening.number);
         let opening = Opening {
             id: Id { traffic, number },
@@ -164,8 +165,8 @@ impl<S: Sink> Sockets for Hands<'_, '_, S> {
             account: Account { traffic, number: opened.separate_accounts.then_some(number) },
             labels: opened.labels,
             sender: match opening.data_from {
-                programs::Side::Client => Side::Client,
-                programs::Side::Server => Side::Server,
+                programs::Role::Client => Role::Client,
+                programs::Role::Server => Role::Server,
             },
             expects: opening.expects,
             nodes: opened.nodes,
@@ -176,7 +177,7 @@ impl<S: Sink> Sockets for Hands<'_, '_, S> {
                 tcp::Config { pacing, seed: opened.seeds.seed(), ..config }
             }),
         };
-        opened.places.push(connections.open(&opening, net, recording));
+        opened.connection_slots.push(connections.open(&opening, net, recording));
         Ok(())
     }
 
@@ -186,7 +187,7 @@ impl<S: Sink> Sockets for Hands<'_, '_, S> {
     }
 
     fn hold(&mut self, connection: u32) -> Result<(), Infallible> {
-        self.act(connection, |connection, _, _| connection.endpoint(Side::Client).hold());
+        self.act(connection, |connection, _, _| connection.endpoint(Role::Client).hold());
         Ok(())
     }
 
@@ -202,13 +203,13 @@ impl<S: Sink> Sockets for Hands<'_, '_, S> {
 
     fn delivered(&mut self, connection: u32) -> Result<u64, Infallible> {
         let id = Id { traffic: self.opened.traffic.0, number: connection };
-        let place = self.opened.places[connection as usize - 1];
-        Ok(self.around.connections.find(place, id).map_or(0, |connection| connection.delivered_bytes()))
+        let slot = self.opened.connection_slots[connection as usize - 1];
+        Ok(self.world.connections.find(slot, id).map_or(0, |connection| connection.delivered_bytes()))
     }
 
     fn record(&mut self, transfer: Transfer) -> Result<(), Infallible> {
         let row = self.opened.row(transfer);
-        self.around.recording.recorder.transfer(row);
+        self.world.recording.recorder.transfer(row);
         Ok(())
     }
 }

@@ -1,5 +1,5 @@
-//! What becomes of packets about which a queue has decided: they are counted, recorded, and freed if they were dropped.
-//! A host may also discard a packet.
+//! Accounts for the events of a queue: counts and records packets, and frees those that were dropped. A host may also
+//! discard a packet.
 
 use bufferscope_records::{DropReason, Layer, Sink};
 use bufferscope_scenario::Reason;
@@ -7,16 +7,16 @@ use bufferscope_scenario::Reason;
 use super::Network;
 use super::packet::Body;
 use super::pool::PacketId;
-use super::qdisc::Fate;
+use super::qdisc::QdiscEvent;
 use super::routes::PortIndex;
 use crate::observation::recording::Recording;
 
 impl Network {
-    /// Does the bookkeeping after a queue has decided about packets.
+    /// Does the bookkeeping for the events of a queue.
     #[inline(always)]
-    pub(super) fn settle_fates<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
-        if !self.fates.0.is_empty() {
-            self.settle_each_fate(port, recording);
+    pub(super) fn settle_qdisc_events<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+        if !self.qdisc_events.0.is_empty() {
+            self.settle_each_qdisc_event(port, recording);
         }
         if !self.lost_on_wires.is_empty() {
             self.settle_losses(recording);
@@ -25,31 +25,30 @@ impl Network {
 
     /// Counts and records the packets that a queue dropped, marked, split off or copied, and frees the dropped ones.
     #[cold]
-    fn settle_each_fate<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
-        let mut fates = std::mem::take(&mut self.fates);
-        for fate in fates.0.drain(..) {
+    fn settle_each_qdisc_event<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+        let mut qdisc_events = std::mem::take(&mut self.qdisc_events);
+        for event in qdisc_events.0.drain(..) {
             self.work += 1;
-            let counts =
-                &mut self.ports[port as usize].queue.as_mut().expect("only queues decide about packets").counts;
-            self.has_copies |= matches!(fate, Fate::Copied(_));
-            match fate {
-                Fate::Split(packet) | Fate::Copied(packet) => {
+            let counts = &mut self.ports[port as usize].queue.as_mut().expect("only queues have events").counts;
+            self.has_copies |= matches!(event, QdiscEvent::Copied(_));
+            match event {
+                QdiscEvent::Split(packet) | QdiscEvent::Copied(packet) => {
                     counts.arrived += 1;
                     self.flows[self.pool.header(packet).flow as usize].sent += 1;
                 }
-                Fate::Marked(packet, reason) => {
+                QdiscEvent::Marked(packet, reason) => {
                     counts.marked += 1;
-                    self.record_fate((port, Layer::Qdisc), packet, reason, recording);
+                    self.record_drop_or_mark((port, Layer::Qdisc), packet, reason, recording);
                 }
-                Fate::Dropped(packet, reason) => {
+                QdiscEvent::Dropped(packet, reason) => {
                     counts.dropped += 1;
                     self.show_drop(packet, port, reason.word);
-                    self.record_fate((port, Layer::Qdisc), packet, reason, recording);
+                    self.record_drop_or_mark((port, Layer::Qdisc), packet, reason, recording);
                     self.drop(packet);
                 }
             }
         }
-        self.fates = fates;
+        self.qdisc_events = qdisc_events;
     }
 
     /// Counts, records and frees the packets that were lost on wires.
@@ -75,7 +74,7 @@ impl Network {
         self.pool.remove(packet);
     }
 
-    /// Frees a packet that was delivered, but of which its host makes nothing.
+    /// Frees a packet that was delivered, but that its host discards.
     #[cold]
     pub(super) fn discard(&mut self, packet: PacketId) {
         let index = self.pool.header(packet).flow;
@@ -110,15 +109,15 @@ impl Network {
         }
     }
 
-    pub(super) fn record_fate<S: Sink>(
+    pub(super) fn record_drop_or_mark<S: Sink>(
         &self,
-        place: (PortIndex, Layer),
+        layer: (PortIndex, Layer),
         packet: PacketId,
         reason: Reason,
         recording: &mut Recording<S>,
     ) {
         let header = self.pool.header(packet);
         let flow = self.flows[header.flow as usize].name;
-        recording.fate(self.now(), place, flow, header.frame_bytes, DropReason::new(reason.word));
+        recording.drop_or_mark(self.now(), layer, flow, header.frame_bytes, DropReason::new(reason.word));
     }
 }

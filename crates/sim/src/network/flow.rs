@@ -8,7 +8,7 @@ pub(crate) struct Flow {
     pub(crate) name: Name,
     pub(crate) account: Account,
     pub(super) labels: Labels,
-    /// The hashes of the flow's packets, by the [side](super::packet::Side) that they go to.
+    /// The hashes of the flow's packets, by the [role](super::packet::Role) of their receiver.
     pub(super) hashes: [u32; 2],
     pub(crate) sent: u64,
     pub(crate) delivered: u64,
@@ -17,7 +17,7 @@ pub(crate) struct Flow {
     pub(super) held: u64,
 }
 
-/// What the headers of all packets of a flow say, in both directions.
+/// The header fields of all packets of a flow, in both directions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Labels {
     /// DSCP code point.
@@ -29,9 +29,9 @@ pub(crate) struct Labels {
 /// How the [`Summary`](crate::Summary) identifies a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Account {
-    /// Index of the traffic.
+    /// Index of the entry of traffic.
     pub(crate) traffic: u32,
-    /// Number of the flow; `None` if all flows of the traffic share one account.
+    /// Number of the flow; `None` if all flows of the entry share one account.
     pub(crate) number: Option<u32>,
 }
 
@@ -41,7 +41,7 @@ impl Flow {
         self.sent - self.delivered - self.dropped
     }
 
-    /// Is nothing left of it, neither in the network nor in its host?
+    /// Whether nothing is left of it, neither in the network nor in its host.
     pub(crate) fn is_gone(&self) -> bool {
         self.under_way() == 0 && self.held == 0
     }

@@ -45,7 +45,7 @@ pub(crate) struct Link {
     /// Packets being sent or propagating, in the order of their arrival at the other end.
     line: Fifo,
     last_arrival_ns: u64,
-    /// What else happens to packets; then these have a line of their own.
+    /// The impairments of the link; packets then have a delay line of their own.
     faults: Option<Box<Faults>>,
     /// Packets that reached the other end.
     delivered: u64,
@@ -150,7 +150,7 @@ impl Link {
         }
     }
 
-    /// Does the link accept no frame now?
+    /// Whether the link accepts no frame now.
     #[inline]
     pub(crate) fn is_stopped(&self, now_ns: u64) -> bool {
         now_ns < self.free_at_ns || now_ns > self.closes_at_ns
@@ -218,14 +218,14 @@ impl Link {
         first.then_some(arrival_ns)
     }
 
-    /// Does more happen to packets than that they are sent and delayed?
+    /// Whether packets can be lost or reordered on this link.
     #[inline]
     pub(crate) fn is_faulty(&self) -> bool {
         self.faults.is_some()
     }
 
-    /// As [`propagate`](Self::propagate) for a link on which more happens. Returns whether the packet goes on; it is lost otherwise. If
-    /// the packet arrives before all others, `first` is set to the time.
+    /// As [`propagate`](Self::propagate) for a link with impairments. Returns whether the packet goes on; it is lost
+    /// otherwise. If the packet arrives before all others, `first` is set to the time.
     pub(crate) fn propagate_or_lose(
         &mut self,
         packet: PacketId,

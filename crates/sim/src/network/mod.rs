@@ -28,21 +28,21 @@ use bufferscope_records::{Name, Sink};
 use bufferscope_scenario::{self as scenario, NodeIndex, Scenario};
 
 pub(crate) use self::flow::{Account, Flow, Labels};
-use self::packet::{Body, Header, Load, Side, TcpPacket};
+use self::packet::{Body, Header, Load, Role, TcpPacket};
 use self::pool::{PacketId, Pool};
 use self::port::{Accepted, Passed, Port};
 use self::qdisc::layer::QdiscLayer;
-use self::qdisc::{Fates, Place, Qdisc};
+use self::qdisc::{Attachment, Qdisc, QdiscEvents};
 use self::routes::{PortIndex, Routes, Step};
 use self::traffic_class::{Ecn, TrafficClass};
 use self::wifi::Medium;
 use self::xmit::Xmit;
 use crate::SimError;
-use crate::clock::EventQueue;
+use crate::event_queue::EventQueue;
 use crate::observation::recording::Recording;
 use crate::random::{Random, Stream};
-use crate::slots::Slots;
 use crate::tap::{self, Tapped};
+use crate::timer_slots::TimerSlots;
 use crate::timers::Timers;
 
 /// The longest time between a packet's arrival at a host and its arrival at the transport: interrupt, softirq,
@@ -75,15 +75,15 @@ pub(crate) struct Network {
     has_copies: bool,
     /// Flows whose last packet in the network was dropped since this was last checked.
     pub(crate) emptied: Vec<u32>,
-    slots: Slots,
-    fates: Fates,
+    slots: TimerSlots,
+    qdisc_events: QdiscEvents,
     /// Packets that were lost on the wires of these ports, and of which no account was taken yet.
     lost_on_wires: Vec<(PortIndex, PacketId)>,
     hosts: Random,
     seed: u64,
     /// The nodes of which a port's queue paces connections.
     pacing: Vec<bool>,
-    /// Who watches the packets.
+    /// The tap, if there is one.
     pub(crate) tapped: Option<Box<Tapped>>,
 }
 
@@ -106,7 +106,7 @@ pub(crate) struct Outbound {
 }
 
 impl Network {
-    pub(crate) fn new(scenario: &Scenario, seed: u64, slots: Slots) -> Result<Self, SimError> {
+    pub(crate) fn new(scenario: &Scenario, seed: u64, slots: TimerSlots) -> Result<Self, SimError> {
         let mut ports = Vec::with_capacity(2 * scenario.links.len());
         for (index, link) in (0..).step_by(2).zip(&scenario.links) {
             for ((port, index), (from, to)) in
@@ -133,7 +133,7 @@ impl Network {
             has_copies: false,
             emptied: Vec::new(),
             slots,
-            fates: Fates::default(),
+            qdisc_events: QdiscEvents::default(),
             lost_on_wires: Vec::new(),
             hosts: Random::new(seed, Stream::Hosts),
             seed,
@@ -149,7 +149,7 @@ impl Network {
         self.pacing = pacing(scenario);
     }
 
-    /// Does a queue at one of the node's ports pace the connections that begin there?
+    /// Whether a queue at one of the node's ports paces the connections that begin there.
     pub(crate) fn is_pacing(&self, node: NodeIndex) -> bool {
         self.pacing[usize::from(node)]
     }
@@ -160,14 +160,14 @@ impl Network {
         self.events.now()
     }
 
-    /// The account of a new flow. `number` tells it from the others of its traffic.
+    /// The account of a new flow. `number` distinguishes it from the others of its entry.
     pub(crate) fn flow(&self, name: Name, account: Account, number: u32, labels: Labels) -> Flow {
         let hash = Random::new(self.seed, Stream::Hash { traffic: account.traffic, number }).next_u32();
         Flow { name, account, labels, hashes: [hash; 2], sent: 0, delivered: 0, dropped: 0, held: 0 }
     }
 
-    /// The packets of a flow to one side have another hash from now on.
-    pub(crate) fn rehash(&mut self, flow: u32, to: Side) {
+    /// The packets of a flow to one end have another hash from now on.
+    pub(crate) fn rehash(&mut self, flow: u32, to: Role) {
         let hash = &mut self.flows[flow as usize].hashes[to as usize];
         *hash = Header::rehash(*hash);
     }
@@ -182,7 +182,7 @@ impl Network {
             ip_bytes: packet.ip_bytes,
             frame_bytes: packet.ip_bytes,
             flow: packet.flow,
-            hash: flow.hashes[packet.body.side() as usize],
+            hash: flow.hashes[packet.body.receiver_role() as usize],
             source: packet.from,
             destination: packet.destination,
             port: flow.labels.port,
@@ -202,7 +202,7 @@ impl Network {
                 }
                 xmit
             }
-            Step::Deliver => unreachable!("the two ends of a traffic are different nodes"),
+            Step::Deliver => unreachable!("the two ends of an entry of traffic are different nodes"),
         }
     }
 
@@ -211,25 +211,25 @@ impl Network {
     pub(crate) fn forward<S: Sink>(&mut self, packet: PacketId, port: PortIndex, recording: &mut Recording<S>) -> Xmit {
         let now_ns = self.now();
         if self.ports[port as usize].queue.is_some() {
-            self.show(packet, port, tap::Place::Qdisc);
+            self.show(packet, port, tap::Hook::Qdisc);
         }
-        match self.ports[port as usize].accept(packet, now_ns, &mut self.pool, &mut self.fates) {
+        match self.ports[port as usize].accept(packet, now_ns, &mut self.pool, &mut self.qdisc_events) {
             Accepted::Passed => {
                 self.propagate(packet, port, now_ns);
-                self.settle_fates(port, recording);
+                self.settle_qdisc_events(port, recording);
                 Xmit::Left
             }
             Accepted::Ready(xmit) => {
                 let sent = self.send_next(port, recording);
-                let left = sent == Some(packet) || self.fates.has_dropped(packet);
-                self.settle_fates(port, recording);
+                let left = sent == Some(packet) || self.qdisc_events.has_dropped(packet);
+                self.settle_qdisc_events(port, recording);
                 if left { xmit.if_left() } else { xmit }
             }
             Accepted::Waiting(xmit) => {
                 // It may have been split, its last part dropped, and the others queued.
-                let left = self.fates.has_dropped(packet);
+                let left = self.qdisc_events.has_dropped(packet);
                 self.await_link(port);
-                self.settle_fates(port, recording);
+                self.settle_qdisc_events(port, recording);
                 if self.ports[port as usize].radio.is_some() {
                     self.radio_has_packets(port, recording);
                 }
@@ -237,8 +237,8 @@ impl Network {
             }
             Accepted::Ringed(xmit) => {
                 self.fill_ring(port, recording);
-                let left = self.fates.has_dropped(packet);
-                self.settle_fates(port, recording);
+                let left = self.qdisc_events.has_dropped(packet);
+                self.settle_qdisc_events(port, recording);
                 // A packet in the ring is still its sender's.
                 if left { xmit.if_left() } else { xmit }
             }
@@ -249,11 +249,11 @@ impl Network {
     pub(crate) fn link_restarts<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
         if self.ports[port as usize].ring.is_some() {
             self.device_acts(port, recording);
-            self.settle_fates(port, recording);
+            self.settle_qdisc_events(port, recording);
             return;
         }
         self.send_next(port, recording);
-        self.settle_fates(port, recording);
+        self.settle_qdisc_events(port, recording);
     }
 
     /// A port's queue may have a packet for the layer below again, after it answered *not before now*.
@@ -264,7 +264,7 @@ impl Network {
         } else if self.ports[port as usize].is_ready(now_ns) {
             self.send_next(port, recording);
         }
-        self.settle_fates(port, recording);
+        self.settle_qdisc_events(port, recording);
         self.radio_has_packets(port, recording);
     }
 
@@ -272,9 +272,9 @@ impl Network {
     pub(crate) fn timer_is_due<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
         let now_ns = self.now();
         let queue = self.ports[port as usize].queue.as_mut().expect("only queues have timers");
-        queue.on_timer(now_ns, &mut self.pool, &mut self.fates);
+        queue.on_timer(now_ns, &mut self.pool, &mut self.qdisc_events);
         self.schedule_timer(port);
-        self.settle_fates(port, recording);
+        self.settle_qdisc_events(port, recording);
     }
 
     /// Schedules the timer of a queue that has one. It fires before all other events of that time except samples, so it
@@ -289,7 +289,7 @@ impl Network {
     #[inline]
     fn send_next<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) -> Option<PacketId> {
         let now_ns = self.now();
-        match self.ports[port as usize].send_next(now_ns, &mut self.pool, &mut self.fates) {
+        match self.ports[port as usize].send_next(now_ns, &mut self.pool, &mut self.qdisc_events) {
             Passed::Packet(sent) => {
                 self.note_departure(sent.packet);
                 recording.sojourn(port, now_ns, sent.sojourn_ns);
@@ -318,7 +318,7 @@ impl Network {
     /// with one flow 3 % slower.)
     #[inline(always)]
     fn propagate(&mut self, packet: PacketId, port: PortIndex, end_ns: u64) {
-        self.show(packet, port, tap::Place::Wire);
+        self.show(packet, port, tap::Hook::Wire);
         let latency_ns = match self.step(packet, port) {
             Step::Deliver => self.hosts.below(HOST_LATENCY_NS),
             Step::Forward(_) => 0,
@@ -355,7 +355,7 @@ impl Network {
         if let Some(packet) = packet {
             self.hops += 1;
             self.work += 1;
-            self.show(packet, port, tap::Place::Arrived);
+            self.show(packet, port, tap::Hook::Arrived);
         } else if let Some(at_ns) = link.next_arrival(&self.pool) {
             self.events.schedule(self.slots.line(port), at_ns);
         }
@@ -388,18 +388,18 @@ impl Network {
             if now_ns == 0 {
                 queue.begin_with(to);
             } else {
-                queue.change(to, &self.pool, &mut self.fates);
+                queue.change(to, &self.pool, &mut self.qdisc_events);
             }
             if self.slots.queues_keep_time() {
                 self.events.cancel(self.slots.timer(port));
                 self.schedule_timer(port);
             }
         }
-        self.settle_fates(port, recording);
+        self.settle_qdisc_events(port, recording);
     }
 
     /// Puts the events into the slots of another layout.
-    pub(crate) fn set_slots(&mut self, slots: Slots) {
+    pub(crate) fn set_slots(&mut self, slots: TimerSlots) {
         let before = std::mem::replace(&mut self.slots, slots);
         let slot = |slot| slots.slot(before.target(slot));
         self.events = self.events.renumbered(slots.ports(), slots.fixed(), slot);
@@ -445,21 +445,21 @@ fn pacing(scenario: &Scenario) -> Vec<bool> {
 
 /// The queueing discipline of a port, empty, as it is attached at `now_ns`.
 pub(crate) fn qdisc(scenario: &Scenario, index: PortIndex, seed: u64, now_ns: u64) -> Result<Qdisc, SimError> {
-    let (port, place) = place(scenario, index, seed, now_ns);
-    Qdisc::new(&port.queue, place).map_err(|reason| refused(scenario, index, reason))
+    let (port, attachment) = attachment(scenario, index, seed, now_ns);
+    Qdisc::new(&port.queue, attachment).map_err(|reason| refused(scenario, index, reason))
 }
 
 /// The discipline of the interface on top of a port's, if there is one.
 fn stacked(scenario: &Scenario, index: PortIndex, seed: u64) -> Result<Option<Qdisc>, SimError> {
-    let (port, place) = place(scenario, index, seed, 0);
-    let qdisc = port.stacked.as_ref().map(|parameters| Qdisc::new(parameters, place.on_top()));
+    let (port, attachment) = attachment(scenario, index, seed, 0);
+    let qdisc = port.stacked.as_ref().map(|parameters| Qdisc::new(parameters, attachment.on_top()));
     qdisc.transpose().map_err(|reason| refused(scenario, index, reason))
 }
 
-fn place(scenario: &Scenario, index: PortIndex, seed: u64, now_ns: u64) -> (&scenario::Port, Place) {
+fn attachment(scenario: &Scenario, index: PortIndex, seed: u64, now_ns: u64) -> (&scenario::Port, Attachment) {
     let (link, side) = (&scenario.links[index as usize / 2], index as usize % 2);
     let port = link.ports()[side];
-    (port, Place { port: index, node: link.ends[side], encapsulation: port.encapsulation, seed, now_ns })
+    (port, Attachment { port: index, node: link.ends[side], encapsulation: port.encapsulation, seed, now_ns })
 }
 
 fn refused(scenario: &Scenario, index: PortIndex, reason: String) -> SimError {

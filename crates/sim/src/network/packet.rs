@@ -18,7 +18,7 @@ pub(crate) struct Header {
     pub(crate) frame_bytes: u32,
     /// Index of the flow in the network's accounts.
     pub(crate) flow: u32,
-    /// What `skb_get_hash` says of the packet in Linux. Flows have different ones, except by chance. A TCP socket may take
+    /// The packet's `skb_get_hash` in Linux. Flows have different ones, except by chance. A TCP socket may take
     /// another one, which changes all but the [`TUPLE_BITS`](Self::TUPLE_BITS).
     pub(crate) hash: u32,
     /// The node that sent it.
@@ -32,7 +32,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The bits of [`hash`](Self::hash) that stand for the addresses, ports and protocol, and never change.
+    /// The bits of [`hash`](Self::hash) that represent the addresses, ports and protocol, and never change.
     pub(crate) const TUPLE_BITS: u32 = 0xffff;
 
     /// Hash of the addresses, ports and protocol, for a discipline that looks into the packet.
@@ -106,10 +106,10 @@ pub(crate) enum Body {
 impl Body {
     /// The end of the connection that it goes to. What is not TCP has only one.
     #[inline]
-    pub(crate) fn side(&self) -> Side {
+    pub(crate) fn receiver_role(&self) -> Role {
         match self {
             Self::Tcp(tcp) => tcp.to,
-            Self::Echo(_) | Self::Datagram(_) => Side::Server,
+            Self::Echo(_) | Self::Datagram(_) => Role::Server,
         }
     }
 }
@@ -118,7 +118,7 @@ impl Body {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TcpPacket {
     pub(crate) connection: u32,
-    pub(crate) to: Side,
+    pub(crate) to: Role,
     /// The number of full segments that a queue has split off in front of this one.
     pub(crate) segments_before: u8,
     pub(crate) segment: Segment,
@@ -133,14 +133,14 @@ impl TcpPacket {
 
 /// The two ends of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum Role {
     /// The end that connects.
     Client,
     /// The end that accepts.
     Server,
 }
 
-impl Side {
+impl Role {
     pub(crate) fn other(self) -> Self {
         match self {
             Self::Client => Self::Server,
@@ -152,7 +152,7 @@ impl Side {
 /// An ICMP echo message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Echo {
-    /// Index of the traffic that sent the request.
+    /// Index of the entry of traffic that sent the request.
     pub(crate) ping: u32,
     pub(crate) seq: u64,
     pub(crate) kind: EchoKind,
@@ -173,21 +173,21 @@ pub(crate) enum EchoKind {
 /// A UDP datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Datagram {
-    /// Index of the traffic it belongs to.
+    /// Index of the entry of traffic that it belongs to.
     pub(crate) traffic: u32,
-    /// Index of the flow within the traffic.
+    /// Index of the flow within the entry.
     pub(crate) stream: u32,
     pub(crate) seq: u64,
-    pub(crate) way: Way,
+    pub(crate) direction: Direction,
 }
 
-/// The two directions of a traffic.
+/// The two directions of an entry of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Direction {
     /// From `from` to `to`.
-    Out,
+    Forward,
     /// From `to` to `from`.
-    Back,
+    Reverse,
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ impl Pool {
         PacketId(index)
     }
 
-    /// A copy of a packet, of whose leaving nobody is told.
+    /// A copy of a packet, whose departure is not reported to its sender.
     pub(crate) fn copy(&mut self, id: PacketId) -> PacketId {
         let (mut header, body) = (*self.header(id), *self.body(id));
         header.load.take_awaited();
@@ -122,7 +122,7 @@ impl Fifo {
 
     /// Takes the newest packet out. As packets only know the one behind them, this walks through the queue.
     pub(crate) fn pop_back(&mut self, pool: &mut Pool) -> Option<PacketId> {
-        let before = (self.packets as usize).checked_sub(2).and_then(|place| self.iter(pool).nth(place));
+        let before = (self.packets as usize).checked_sub(2).and_then(|index| self.iter(pool).nth(index));
         self.take_after(before, pool)
     }
 

@@ -9,7 +9,7 @@ use bufferscope_scenario::{self as scenario, Encapsulation, NodeIndex};
 use super::link::Link;
 use super::pool::{PacketId, Pool};
 use super::qdisc::layer::QdiscLayer;
-use super::qdisc::{Dequeued, Fates, Qdisc};
+use super::qdisc::{Dequeued, Qdisc, QdiscEvents};
 use super::ring::Ring;
 use super::segmentation::encapsulate;
 use super::wifi::Radio;
@@ -96,36 +96,48 @@ impl Port {
 
     /// Accepts a packet.
     #[inline]
-    pub(crate) fn accept(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Accepted {
+    pub(crate) fn accept(
+        &mut self,
+        packet: PacketId,
+        now_ns: u64,
+        pool: &mut Pool,
+        qdisc_events: &mut QdiscEvents,
+    ) -> Accepted {
         encapsulate(packet, &self.encapsulation, pool);
         if self.ring.is_some() {
-            return self.accept_above_ring(packet, now_ns, pool, fates);
+            return self.accept_above_ring(packet, now_ns, pool, qdisc_events);
         }
         let ready = self.is_ready(now_ns);
         let Some(queue) = &mut self.queue else { return Accepted::Passed };
         if ready {
             queue.idle_since(self.link.restarts_at());
         }
-        let xmit = queue.enqueue(packet, now_ns, pool, fates);
+        let xmit = queue.enqueue(packet, now_ns, pool, qdisc_events);
         if ready { Accepted::Ready(xmit) } else { Accepted::Waiting(xmit) }
     }
 
     /// The same for a port with a ring.
     #[cold]
-    fn accept_above_ring(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Accepted {
+    fn accept_above_ring(
+        &mut self,
+        packet: PacketId,
+        now_ns: u64,
+        pool: &mut Pool,
+        qdisc_events: &mut QdiscEvents,
+    ) -> Accepted {
         let (Some(queue), Some(ring)) = (&mut self.queue, &self.ring) else { return Accepted::Passed };
         if !ring.is_stopped() {
             queue.idle_since(ring.idle_since());
         }
-        Accepted::Ringed(queue.enqueue(packet, now_ns, pool, fates))
+        Accepted::Ringed(queue.enqueue(packet, now_ns, pool, qdisc_events))
     }
 
     /// The link is not stopped. Returns the packet whose transmission begins, if there is one.
     #[inline]
-    pub(crate) fn send_next(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Passed {
+    pub(crate) fn send_next(&mut self, now_ns: u64, pool: &mut Pool, qdisc_events: &mut QdiscEvents) -> Passed {
         self.awaits_link = false;
         let Some(queue) = &mut self.queue else { return Passed::Nothing };
-        let packet = match queue.dequeue(now_ns, pool, fates) {
+        let packet = match queue.dequeue(now_ns, pool, qdisc_events) {
             Dequeued::Packet(packet) => packet,
             Dequeued::Nothing => return Passed::Nothing,
             Dequeued::NotBefore(at_ns) => return Passed::NotBefore(at_ns),
@@ -146,7 +158,7 @@ impl Port {
         Some(self.link.awaited(now_ns))
     }
 
-    /// Is the link ready for the next packet of the queue?
+    /// Whether the link is ready for the next packet of the queue.
     #[inline]
     pub(crate) fn is_ready(&self, now_ns: u64) -> bool {
         !self.awaits_link && !self.link.is_stopped(now_ns)
@@ -172,7 +184,7 @@ mod tests {
 
     use super::*;
     use crate::network::packet::{Body, Echo, EchoKind, Header};
-    use crate::network::qdisc::Place;
+    use crate::network::qdisc::Attachment;
     use crate::network::traffic_class::{Ecn, TrafficClass};
 
     const SECOND: u64 = 1_000_000_000;
@@ -196,7 +208,7 @@ mod tests {
             0,
             Qdisc::new(
                 &port.queue,
-                Place { port: 0, node: 0, encapsulation: Encapsulation::adding(14), seed: 1, now_ns: 0 },
+                Attachment { port: 0, node: 0, encapsulation: Encapsulation::adding(14), seed: 1, now_ns: 0 },
             )
             .unwrap(),
             None,
@@ -206,7 +218,7 @@ mod tests {
     }
 
     /// Passes a packet of 1500 bytes to the port.
-    fn offer(port: &mut Port, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Option<Sent> {
+    fn offer(port: &mut Port, now_ns: u64, pool: &mut Pool, qdisc_events: &mut QdiscEvents) -> Option<Sent> {
         let header = Header {
             at_ns: 0,
             ip_bytes: 1500,
@@ -220,16 +232,16 @@ mod tests {
             load: crate::network::packet::Load::of(1),
         };
         let id = pool.insert(header, Body::Echo(Echo { ping: 0, seq: 0, kind: EchoKind::Request }));
-        match port.accept(id, now_ns, pool, fates) {
-            Accepted::Ready(_) => send(port, now_ns, pool, fates),
+        match port.accept(id, now_ns, pool, qdisc_events) {
+            Accepted::Ready(_) => send(port, now_ns, pool, qdisc_events),
             Accepted::Waiting(_) => None,
             Accepted::Passed | Accepted::Ringed(_) => unreachable!("the port has a rate and no ring"),
         }
     }
 
     /// The packet that the link is given now, if there is one.
-    fn send(port: &mut Port, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Option<Sent> {
-        match port.send_next(now_ns, pool, fates) {
+    fn send(port: &mut Port, now_ns: u64, pool: &mut Pool, qdisc_events: &mut QdiscEvents) -> Option<Sent> {
+        match port.send_next(now_ns, pool, qdisc_events) {
             Passed::Packet(sent) => Some(sent),
             Passed::Nothing => None,
             Passed::NotBefore(at_ns) => unreachable!("there is none before {at_ns}"),
@@ -238,25 +250,25 @@ mod tests {
 
     #[test]
     fn an_idle_port_sends_at_once_and_awaits_its_link_only_if_packets_wait() {
-        let (mut pool, mut fates) = (Pool::new(), Fates::default());
+        let (mut pool, mut qdisc_events) = (Pool::new(), QdiscEvents::default());
         let mut port = port(scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: 10 }));
-        let sent = offer(&mut port, 5, &mut pool, &mut fates).expect("the link is idle");
+        let sent = offer(&mut port, 5, &mut pool, &mut qdisc_events).expect("the link is idle");
         assert_eq!((sent.end_ns, sent.sojourn_ns), (1_211_205, 0));
         assert_eq!(port.await_link(5), None, "nothing waits");
-        assert!(offer(&mut port, 6, &mut pool, &mut fates).is_none());
+        assert!(offer(&mut port, 6, &mut pool, &mut qdisc_events).is_none());
         assert_eq!(port.await_link(6), Some(1_211_205));
         assert_eq!(port.await_link(6), None, "one event is enough");
-        let second = send(&mut port, 1_211_205, &mut pool, &mut fates).expect("one waits");
+        let second = send(&mut port, 1_211_205, &mut pool, &mut qdisc_events).expect("one waits");
         assert_eq!((second.end_ns, second.sojourn_ns), (2_422_405, 1_211_199));
     }
 
     #[test]
     fn packets_on_the_line_stay_in_order_whatever_they_wait_for_at_its_end() {
-        let (mut pool, mut fates) = (Pool::new(), Fates::default());
+        let (mut pool, mut qdisc_events) = (Pool::new(), QdiscEvents::default());
         let mut port = port(scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: 10 }));
-        let first = offer(&mut port, 0, &mut pool, &mut fates).unwrap();
+        let first = offer(&mut port, 0, &mut pool, &mut qdisc_events).unwrap();
         assert_eq!(port.link.propagate(first.packet, first.end_ns, 5_000_000, &mut pool), Some(7_211_200));
-        let second = offer(&mut port, 2_000_000, &mut pool, &mut fates).unwrap();
+        let second = offer(&mut port, 2_000_000, &mut pool, &mut qdisc_events).unwrap();
         assert_eq!(port.link.propagate(second.packet, second.end_ns, 0, &mut pool), None, "the first comes first");
         assert_eq!(port.link.arrival(7_211_199, &pool), None);
         assert_eq!(port.link.arrival(7_211_200, &pool), Some(first.packet));
@@ -280,19 +292,19 @@ mod tests {
             nodrop: false,
             adaptive: false,
         };
-        let (mut pool, mut fates) = (Pool::new(), Fates::default());
+        let (mut pool, mut qdisc_events) = (Pool::new(), QdiscEvents::default());
         let mut port = port(scenario::Qdisc::Red(red));
         for _ in 0..20 {
-            offer(&mut port, 0, &mut pool, &mut fates);
+            offer(&mut port, 0, &mut pool, &mut qdisc_events);
         }
-        assert!(!fates.0.is_empty(), "the average is above max");
+        assert!(!qdisc_events.0.is_empty(), "the average is above max");
         let mut now_ns = 0;
         while let Some(at_ns) = port.await_link(now_ns) {
             now_ns = at_ns;
-            send(&mut port, now_ns, &mut pool, &mut fates);
+            send(&mut port, now_ns, &mut pool, &mut qdisc_events);
         }
-        fates.0.clear();
-        assert!(offer(&mut port, now_ns + 2_000_000, &mut pool, &mut fates).is_none(), "not yet forgotten");
-        assert!(offer(&mut port, now_ns + 10 * SECOND, &mut pool, &mut fates).is_some());
+        qdisc_events.0.clear();
+        assert!(offer(&mut port, now_ns + 2_000_000, &mut pool, &mut qdisc_events).is_none(), "not yet forgotten");
+        assert!(offer(&mut port, now_ns + 10 * SECOND, &mut pool, &mut qdisc_events).is_some());
     }
 }

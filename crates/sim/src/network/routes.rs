@@ -44,7 +44,7 @@ impl Routes {
 
     /// The row of a node that is the destination of some traffic.
     pub(crate) fn row(&self, destination: NodeIndex) -> u16 {
-        self.rows[usize::from(destination)].expect("routes are made for every end of every traffic")
+        self.rows[usize::from(destination)].expect("routes exist for both ends of every entry of traffic")
     }
 
     /// The node that is the destination of this row.

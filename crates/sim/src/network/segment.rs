@@ -47,7 +47,8 @@ pub struct SackBlock {
     pub end: u64,
 }
 
-/// Up to three SACK blocks (as many as fit beside timestamps), stored relative to the segment's `ack` to stay small.
+/// Up to three SACK blocks (as many as fit together with timestamps), stored relative to the segment's `ack` to stay
+/// small.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     relative: [(i32, i32); SackBlocks::MAX],
@@ -83,8 +84,8 @@ impl Segment {
         self.seq + u64::from(self.len) + u64::from(self.flags.syn()) + u64::from(self.flags.fin())
     }
 
-    /// Is the segment charged to the connection until it leaves the host's queue? Pure acknowledgements and SYNs are
-    /// not.
+    /// Whether the segment is charged to the connection until it leaves the host's queue. Pure acknowledgements and
+    /// SYNs are not.
     pub(crate) fn is_charged(&self) -> bool {
         self.len > 0 || self.flags.fin()
     }
@@ -120,27 +121,27 @@ impl Flags {
     /// Congestion window reduced (RFC 3168, section 6.1).
     pub const CWR: Self = Self(0x80);
 
-    /// Are all bits of `other` set?
+    /// Whether all bits of `other` are set.
     pub fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Is SYN set?
+    /// Whether SYN is set.
     pub fn syn(self) -> bool {
         self.contains(Self::SYN)
     }
 
-    /// Is FIN set?
+    /// Whether FIN is set.
     pub fn fin(self) -> bool {
         self.contains(Self::FIN)
     }
 
-    /// Is ACK set?
+    /// Whether ACK is set.
     pub fn ack(self) -> bool {
         self.contains(Self::ACK)
     }
 
-    /// Is ECE set?
+    /// Whether ECE is set.
     pub fn ece(self) -> bool {
         self.contains(Self::ECE)
     }
@@ -157,12 +158,12 @@ impl Flags {
         bit(2, Self::AE) | bit(1, Self::CWR) | bit(0, Self::ECE)
     }
 
-    /// Is PSH set?
+    /// Whether PSH is set.
     pub fn psh(self) -> bool {
         self.contains(Self::PSH)
     }
 
-    /// Is CWR set?
+    /// Whether CWR is set.
     pub fn cwr(self) -> bool {
         self.contains(Self::CWR)
     }
@@ -210,7 +211,7 @@ impl SackBlocks {
         usize::from(self.count)
     }
 
-    /// Is there no block?
+    /// Whether there is no block.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -68,7 +68,7 @@ mod tests {
     use bufferscope_scenario::Cells;
 
     use super::*;
-    use crate::network::packet::{Header, Side, TcpPacket};
+    use crate::network::packet::{Header, Role, TcpPacket};
     use crate::network::segment::{Flags, SackBlocks, Segment};
     use crate::network::traffic_class::{Ecn, TrafficClass};
 
@@ -106,7 +106,7 @@ mod tests {
             class: TrafficClass::new(0, Ecn::Ect0),
             load: Load::of(3),
         };
-        pool.insert(header, Body::Tcp(TcpPacket { connection: 0, to: Side::Server, segments_before: 0, segment }))
+        pool.insert(header, Body::Tcp(TcpPacket { connection: 0, to: Role::Server, segments_before: 0, segment }))
     }
 
     /// Over PPPoE and LLC, a packet of 1500 bytes is 33 cells of 53 bytes, and one of 152 is four. PTM needs a byte for 64.
@@ -150,7 +150,7 @@ mod tests {
             (last.segment.seq, last.segment.len, last.segment.flags),
             (seq, 100, Flags::ACK | Flags::PSH | Flags::FIN)
         );
-        assert_eq!(last.sent_len(), 2 * MSS_BYTES + 100, "the host is told of all of it");
+        assert_eq!(last.sent_len(), 2 * MSS_BYTES + 100, "the host is notified of all of it");
         assert_eq!(pool.header(packet).frame_bytes, 100 + HEADERS + 14);
         assert_eq!(split_off_first(packet, &Encapsulation::adding(14), &mut pool), None);
     }

@@ -20,7 +20,7 @@ const BUFFER_BYTES: u32 = 256;
 const SHARED_INFO_BYTES: u32 = 320;
 /// The headers of TCP, IP and the link with what may be put in front of them (`MAX_TCP_HEADER`).
 const TCP_HEADERS_BYTES: u32 = 320;
-/// What a datagram needs beside itself: the link's header, rounded up (`LL_RESERVED_SPACE`), and 15 bytes.
+/// The overhead of a datagram: the link's header, rounded up (`LL_RESERVED_SPACE`), and 15 bytes.
 const DATAGRAM_ROOM_BYTES: u32 = 16 + 15;
 /// Alignment of the data (`SKB_DATA_ALIGN`).
 const CACHE_LINE_BYTES: u32 = 64;

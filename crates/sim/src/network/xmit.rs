@@ -6,7 +6,7 @@
 pub enum Xmit {
     /// The packet is on its way: it has left the host, or the host does not report when it leaves.
     Left,
-    /// The packet waits in the queue of the host's port. The sender is told when it leaves.
+    /// The packet waits in the queue of the host's port. The sender is notified when it leaves.
     Queued,
     /// The packet waits in the queue, and the queue dropped another packet to make room for it (also `NET_XMIT_CN`).
     Displacing,
@@ -18,8 +18,8 @@ pub enum Xmit {
 }
 
 impl Xmit {
-    /// The result for a packet that has left the queue again, or was dropped on leaving. The sender is not told of such
-    /// a drop.
+    /// The result for a packet that has left the queue again, or was dropped on leaving. The sender is not notified of
+    /// such a drop.
     #[inline]
     pub(crate) fn if_left(self) -> Self {
         match self {
@@ -29,13 +29,13 @@ impl Xmit {
         }
     }
 
-    /// Is the host's own queue too long?
+    /// Whether the host's own queue is too long.
     #[inline]
     pub(crate) fn is_congested(self) -> bool {
         matches!(self, Self::Displacing | Self::Congested | Self::Dropped)
     }
 
-    /// Is the packet in the queue?
+    /// Whether the packet is in the queue.
     #[inline]
     pub(crate) fn is_queued(self) -> bool {
         matches!(self, Self::Queued | Self::Displacing)

@@ -45,7 +45,7 @@ const QUEUE_CELLS: u64 = 15;
 pub struct Footprint {
     /// Memory while it runs.
     pub memory_bytes: u64,
-    /// The name of the traffic that takes most of the memory; `None` if none stands out.
+    /// The name of the entry of traffic that takes most of the memory; `None` if none dominates.
     pub largest: Option<String>,
     /// Rows of the tables `flows` and `queues`.
     pub rows: u64,
@@ -85,7 +85,7 @@ pub fn footprint(scenario: &Scenario) -> Result<Footprint, SimError> {
     })
 }
 
-/// The ports on the path of a traffic's data, from its source to its destination.
+/// The ports on the path of the data of an entry of traffic, from its source to its destination.
 fn path(scenario: &Scenario, routes: &Routes, traffic: &Traffic) -> Vec<PortIndex> {
     let row = routes.row(traffic.to);
     let mut ports = Vec::new();
@@ -98,7 +98,7 @@ fn path(scenario: &Scenario, routes: &Routes, traffic: &Traffic) -> Vec<PortInde
     ports
 }
 
-/// The connections and packets that a traffic can have at one time.
+/// The connections and packets that an entry of traffic can have at one time.
 #[derive(Debug)]
 struct Load {
     path: Vec<PortIndex>,
@@ -119,7 +119,7 @@ struct Load {
 
 impl Load {
     fn new(scenario: &Scenario, traffic: &Traffic, path: Vec<PortIndex>, ports: &[&PortParameters]) -> Self {
-        let way = Way::new(&path, ports);
+        let path_properties = PathProperties::new(&path, ports);
         let lasts_ns = traffic.stop_ns.saturating_sub(traffic.start_ns);
         let load = Self {
             path,
@@ -129,7 +129,7 @@ impl Load {
             sampled: 0,
             demand: 0,
             // Twice the capacity of the path, because a window grows that fast.
-            bits_per_second: way.fastest_bps.saturating_mul(2),
+            bits_per_second: path_properties.fastest_bps.saturating_mul(2),
             packet_bits: PACKET_BITS,
             is_tcp: true,
         };
@@ -137,7 +137,7 @@ impl Load {
             let [from, to] = [traffic.from, traffic.to].map(|node| &scenario.nodes[usize::from(node)].tcp);
             let most_bytes = from.wmem_max_bytes.min(to.rmem_max_bytes).min(bytes.unwrap_or(u64::MAX));
             let initial = u64::from(from.initial_window_packets);
-            let doublings = lasts_ns / way.round_trip_ns;
+            let doublings = lasts_ns / path_properties.round_trip_ns;
             let grown = initial.checked_shl(doublings.min(40) as u32).unwrap_or(u64::MAX);
             most_bytes.div_ceil(u64::from(tcp::Config::DEFAULT.mss_bytes)).min(grown.max(initial))
         };
@@ -162,7 +162,7 @@ impl Load {
                     .map_or((0, 1), |o| (u64::from(o.count) * o.bytes, u64::from(o.connections.min(o.count))));
                 let page_bits = 8 * (web.bytes + objects.0);
                 let pages = lasts_ns.div_ceil(web.interval_ns);
-                let at_a_time = way.pages_at_a_time(page_bits, web.interval_ns, pages);
+                let at_a_time = path_properties.pages_at_a_time(page_bits, web.interval_ns, pages);
                 let connections = at_a_time.saturating_mul(objects.1);
                 let demand = connections.saturating_mul(window(Some(web.bytes.max(objects.0))));
                 Self {
@@ -196,7 +196,8 @@ impl Load {
     fn memory_bytes(&self, standing: &BTreeMap<PortIndex, u64>) -> u64 {
         let here: u64 = self.path.iter().filter_map(|port| standing.get(port)).sum();
         let packets = self.demand.min(here);
-        // A sender remembers segments in flight, and lost segments until they are repaired. Acknowledgements return.
+        // A sender remembers segments in flight, and lost segments until they are retransmitted. Acknowledgements
+        // return.
         let remembered = if self.is_tcp { self.demand.min(2 * here + 10 * self.senders) } else { 0 };
         let acks = if self.is_tcp { packets / 2 } else { 0 };
         let bytes =
@@ -214,7 +215,7 @@ struct Inflow {
     bits_per_second: u64,
 }
 
-/// Packets that can be in each port, or on its wire, with this traffic.
+/// Packets that can be in each port, or on its wire, with this load.
 fn standing(loads: &[Load], ports: &[&PortParameters]) -> BTreeMap<PortIndex, u64> {
     let mut inflows: BTreeMap<PortIndex, Inflow> = BTreeMap::new();
     for (load, port) in loads.iter().flat_map(|load| load.path.iter().map(move |port| (load, *port))) {
@@ -241,14 +242,14 @@ impl Inflow {
 
 /// The properties of a path.
 #[derive(Debug)]
-struct Way {
+struct PathProperties {
     /// The highest and the lowest rate of its ports; `u64::MAX` if no port has a rate.
     fastest_bps: u64,
     slowest_bps: u64,
     round_trip_ns: u64,
 }
 
-impl Way {
+impl PathProperties {
     fn new(path: &[PortIndex], ports: &[&PortParameters]) -> Self {
         let ports = || path.iter().map(|port| ports[*port as usize]);
         Self {

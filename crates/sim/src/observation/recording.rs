@@ -91,7 +91,7 @@ impl<S: Sink> Recording<S> {
     }
 
     /// A packet was dropped or marked in a layer of a port.
-    pub(crate) fn fate(
+    pub(crate) fn drop_or_mark(
         &mut self,
         now_ns: u64,
         (port, layer): (PortIndex, Layer),

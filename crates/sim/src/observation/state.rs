@@ -48,7 +48,7 @@ pub struct SenderState {
     pub cwnd_bytes: Option<u64>,
     /// Slow-start threshold; `None`: still unlimited, or not TCP.
     pub ssthresh_bytes: Option<u64>,
-    /// Payload sent and neither acknowledged (over UDP, arrived) nor concluded lost.
+    /// Payload in flight: sent and neither acknowledged (over UDP, arrived) nor marked lost.
     pub inflight_bytes: u64,
     /// Smoothed round-trip time; `None`: not measured yet, or not TCP.
     pub srtt_ns: Option<u64>,
@@ -60,9 +60,9 @@ pub struct SenderState {
     pub delivery_rate_bps: Option<u64>,
     /// Payload acknowledged (over UDP, arrived) since the start.
     pub delivered_bytes: u64,
-    /// Segments sent again since the start; `None`: not TCP.
+    /// Segments retransmitted since the start; `None`: not TCP.
     pub retransmits: Option<u64>,
-    /// Segments concluded lost and not repaired yet; over UDP, datagrams still missing.
+    /// Segments marked lost and not retransmitted yet; over UDP, datagrams still missing.
     pub lost: u64,
     /// State of the congestion control; `None`: not TCP.
     pub state: Option<&'static str>,

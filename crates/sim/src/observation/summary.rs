@@ -60,7 +60,7 @@ pub struct PortPackets {
 /// Where the packets of a flow are, both directions together: `sent = delivered + dropped + under_way`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FlowPackets {
-    /// For example `bulk/1`. The pages of a `web` traffic share one account, which has the traffic's name alone.
+    /// For example `bulk/1`. The pages of a `web` entry share one account, which has the name of the entry.
     pub flow: String,
     /// Sent by its two hosts.
     pub sent: u64,

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::Simulation;
 use crate::SimError;
-use crate::hosts::streams::Surroundings;
+use crate::hosts::streams::World;
 use crate::network::qdisc;
 use crate::network::qdisc::Qdisc;
 use crate::network::routes::PortIndex;
@@ -30,7 +30,7 @@ const OF_TRAFFIC: &str = "of traffic, stop can change, and flows of tcp without 
 const OF_ALL: &str = "rate, delay and queue of links can change, and stop and flows of traffic; traffic can be added";
 
 impl<S: Sink> Simulation<S> {
-    /// Changes the network and its traffic to those of `to` from now on, as `tc` would on Linux. `set` says what was
+    /// Changes the network and the traffic to those of `to` from now on, as `tc` would on Linux. `set` says what was
     /// changed, for the [`Summary`].
     ///
     /// - A rate applies to the next frame; the one on the wire is finished at its own rate. A schedule's times count
@@ -105,7 +105,7 @@ impl<S: Sink> Simulation<S> {
             if let (before, Some(flows)) = (flows(&from.kind), flows(&to.kind))
                 && before != Some(flows)
             {
-                sources.set_flows(index, flows, &mut Surroundings { connections, net, recording });
+                sources.set_flows(index, flows, &mut World { connections, net, recording });
             }
         }
         for (now, to) in self.scenario.traffic.iter_mut().zip(&to.traffic) {
@@ -159,7 +159,7 @@ fn check(from: &Scenario, to: &Scenario, now_ns: u64) -> Result<(), SimError> {
     from.traffic.iter().zip(&to.traffic).try_for_each(|(from, to)| check_traffic(from, to, now_ns))?;
     let too_late = to.traffic[from.traffic.len()..].iter().find(|added| added.stop_ns <= now_ns);
     too_late.map_or(Ok(()), |added| {
-        refuse(&[("stop", true)], &format!("traffic.{}.", added.entry()), "what begins now must stop later")
+        refuse(&[("stop", true)], &format!("traffic.{}.", added.entry()), "traffic that is added now must stop later")
     })
 }
 
@@ -204,7 +204,7 @@ fn check_traffic(from: &Traffic, to: &Traffic, now_ns: u64) -> Result<(), SimErr
         return Err(SimError::Fixed { key: prefix.trim_end_matches('.').to_owned(), hint: OF_TRAFFIC });
     }
     let is_over = from.stop_ns <= now_ns;
-    refuse(&[("stop", from != to && is_over)], &prefix, "this traffic is over")?;
+    refuse(&[("stop", from != to && is_over)], &prefix, "this entry of traffic has stopped")?;
     let is_possible = (now_ns..=from.stop_ns).contains(&to.stop_ns) || from.stop_ns == to.stop_ns;
     refuse(&[("stop", !is_possible)], &prefix, "it can come earlier than planned, but not before now")
 }

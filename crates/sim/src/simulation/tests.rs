@@ -1,4 +1,4 @@
-//! Tests that look into a run: places of connections, the middle of an event, headers of packets.
+//! Tests that look into a run: slots of connections, the middle of an event, headers of packets.
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
@@ -18,7 +18,7 @@ fn scenario(text: &str) -> Scenario {
 }
 
 #[test]
-fn places_of_closed_connections_are_used_again() {
+fn slots_of_closed_connections_are_used_again() {
     // 1000 pages, a few round trips of 20 ms each and 20 ms apart: a handful is open at a time.
     let text = r#"
         title = "Many pages"
@@ -29,7 +29,7 @@ fn places_of_closed_connections_are_used_again() {
     let scenario = scenario(text);
     let mut simulation = simulation(&scenario);
     simulation.handle_before(u64::MAX, &mut |_| ControlFlow::Continue(())).unwrap();
-    assert!((1..20).contains(&simulation.connections.places()), "{} places", simulation.connections.places());
+    assert!((1..20).contains(&simulation.connections.slots()), "{} slots", simulation.connections.slots());
 }
 
 /// 300 transfers one after the other, with the sample interval and queue given: about 22 ms each.
@@ -46,14 +46,14 @@ fn transfers(sample: &str, queue: &str) -> Scenario {
 }
 
 #[test]
-fn places_are_used_again_however_seldom_samples_are_taken() {
+fn slots_are_used_again_however_seldom_samples_are_taken() {
     // A flow has one connection at a time, and briefly the one before it. With a queue of three packets, the last
     // packet of a connection may be one that is dropped.
     for queue in ["100p", "3p"] {
         let scenario = transfers("60s", queue);
         let mut simulation = simulation(&scenario);
         simulation.handle_before(u64::MAX, &mut |_| ControlFlow::Continue(())).unwrap();
-        assert!((1..5).contains(&simulation.connections.places()), "{} places", simulation.connections.places());
+        assert!((1..5).contains(&simulation.connections.slots()), "{} slots", simulation.connections.slots());
     }
 }
 

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_to_an_accurate_syn_tells_what_arrived() {
+    fn the_answer_to_an_accurate_syn_reports_what_arrived() {
         // RFC 9768, table 2: (AE, CWR, ECE) = 010, 011, 100, 110.
         let answers = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce].map(|ecn| Mode::Accurate.syn_ack(ecn).ace());
         assert_eq!(answers, [0b010, 0b011, 0b100, 0b110]);

@@ -89,7 +89,7 @@ impl Endpoint {
         }
     }
 
-    /// The application has `bytes` more payload, which it writes as the send buffer accepts it. `u64::MAX` stands for
+    /// The application has `bytes` more payload, which it writes as the send buffer accepts it. `u64::MAX` means
     /// an endless supply. Ignored once the application has finished.
     pub fn offer(&mut self, now_ns: u64, bytes: u64, out: &mut dyn Egress) {
         self.sender.offer(bytes);
@@ -172,7 +172,7 @@ impl Endpoint {
         }
     }
 
-    /// Is the handshake complete, as far as this side can tell?
+    /// Whether the handshake is complete, as far as this end knows.
     pub fn is_established(&self) -> bool {
         matches!(self.phase, Phase::Established)
     }
@@ -187,13 +187,13 @@ impl Endpoint {
         self.sender.acked_bytes()
     }
 
-    /// Has everything that the peer will ever send arrived, including its FIN?
+    /// Whether everything that the peer will ever send has arrived, including its FIN.
     pub fn peer_finished(&self) -> bool {
         self.receiver.is_finished()
     }
 
-    /// Have both sides' FINs arrived, as far as this side can tell? A closed endpoint still answers a repeated FIN (as
-    /// in TIME-WAIT), so keep it until its peer is closed too.
+    /// Whether the FINs of both ends have arrived, as far as this end knows. A closed endpoint still answers a repeated
+    /// FIN (as in TIME-WAIT), so keep it until its peer is closed too.
     pub fn is_closed(&self) -> bool {
         self.receiver.is_finished() && self.sender.fin_acked()
     }
@@ -278,7 +278,7 @@ impl Endpoint {
         let codepoint = self.sender.codepoint();
         let mut output = Output { now_ns, receiver: &mut self.receiver, out };
         let xmit = output.send(self.sender.nxt(), 0, Flags::NONE, codepoint);
-        self.sender.heed(now_ns, xmit);
+        self.sender.on_xmit_result(now_ns, xmit);
     }
 
     /// Sends the SYN or, once the peer's SYN has arrived, the SYN-ACK.

@@ -31,7 +31,7 @@ impl Attempt {
         Self::syn(now_ns, timers, 0)
     }
 
-    /// The segment is sent again because there was no answer.
+    /// The segment is retransmitted because there was no answer.
     pub(super) fn on_timeout(self, now_ns: u64) -> Self {
         Self { resent: self.resent + 1, timeouts: self.timeouts + 1, ..self }.wait(now_ns)
     }
@@ -43,7 +43,7 @@ impl Attempt {
         Self { linear_timeouts: self.linear_timeouts + 1, due_ns, ..self }
     }
 
-    /// The SYN-ACK is sent again because the SYN arrived again. The timer restarts (`tcp_check_req`).
+    /// The SYN-ACK is retransmitted because the SYN arrived again. The timer restarts (`tcp_check_req`).
     pub(super) fn on_repeated_syn(self, now_ns: u64) -> Self {
         Self { resent: self.resent + 1, ..self }.wait(now_ns)
     }
@@ -54,7 +54,7 @@ impl Attempt {
         if self.resent == 0 { Some(now_ns - self.first_ns) } else { timestamps::elapsed_ns(now_ns, ts_ecr) }
     }
 
-    /// Was the segment lost more than once? No, if the answer is to its first transmission
+    /// Whether the segment was lost more than once. It was not if the answer is to its first transmission
     /// (`tcp_try_undo_spurious_syn`).
     pub(super) fn lost_several(&self, ts_ecr: u32) -> bool {
         self.resent > 1 && self.timeouts > 0 && ts_ecr != timestamps::clock(self.first_ns)

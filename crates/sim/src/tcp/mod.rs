@@ -5,7 +5,7 @@
 //! behaviour is that of a Linux 6.x host; each file names the RFC or kernel file that it models and its known
 //! departures.
 //!
-//! An endpoint has two halves. `sender` tracks which segments are in flight and which are lost, repairs losses, runs
+//! An endpoint has two halves. `sender` tracks which segments are in flight and which are lost, retransmits, runs
 //! the timeouts, and asks `congestion` how much may be in flight. `receiver` tracks what has arrived, how much more may
 //! arrive, and when to acknowledge.
 //!
@@ -33,4 +33,4 @@ pub use endpoint::Endpoint;
 pub use receiver::window_scale;
 pub use sample::{Sample, State};
 pub(crate) use sender::SENT_BYTES;
-pub(crate) use thresholds::{Ending, Thresholds, Way};
+pub(crate) use thresholds::{AddressPair, Ending, Thresholds};

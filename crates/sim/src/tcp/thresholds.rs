@@ -10,10 +10,10 @@ use bufferscope_scenario::NodeIndex;
 
 /// The thresholds that the hosts remember.
 #[derive(Debug, Default)]
-pub(crate) struct Thresholds(BTreeMap<Way, u32>);
+pub(crate) struct Thresholds(BTreeMap<AddressPair, u32>);
 
 /// A host, and the row of its destination in the routing table.
-pub(crate) type Way = (NodeIndex, u16);
+pub(crate) type AddressPair = (NodeIndex, u16);
 
 /// The state of a sender at the end of its connection.
 #[derive(Clone, Copy, Debug)]
@@ -28,27 +28,27 @@ pub(crate) struct Ending {
 
 impl Thresholds {
     /// The threshold for the next connection, `u32::MAX` if nothing is known.
-    pub(crate) fn of(&self, way: Way) -> u32 {
-        self.0.get(&way).copied().unwrap_or(u32::MAX)
+    pub(crate) fn of(&self, pair: AddressPair) -> u32 {
+        self.0.get(&pair).copied().unwrap_or(u32::MAX)
     }
 
     /// A connection has ended. A threshold from congestion avoidance replaces the known one; any other only if it is
     /// larger.
-    pub(crate) fn learn(&mut self, way: Way, ending: Ending) {
+    pub(crate) fn learn(&mut self, pair: AddressPair, ending: Ending) {
         let Ending { cwnd, ssthresh, is_open } = ending;
         let learnt = if ssthresh == u32::MAX {
-            self.raised(way, cwnd / 2)
+            self.raised(pair, cwnd / 2)
         } else if cwnd >= ssthresh && is_open {
             Some(ssthresh.max(cwnd / 2))
         } else {
-            self.raised(way, ssthresh)
+            self.raised(pair, ssthresh)
         };
-        self.0.extend(learnt.map(|threshold| (way, threshold)));
+        self.0.extend(learnt.map(|threshold| (pair, threshold)));
     }
 
     /// Returns the threshold if a smaller one is known.
-    fn raised(&self, way: Way, threshold: u32) -> Option<u32> {
-        self.0.get(&way).is_some_and(|&known| threshold > known).then_some(threshold)
+    fn raised(&self, pair: AddressPair, threshold: u32) -> Option<u32> {
+        self.0.get(&pair).is_some_and(|&known| threshold > known).then_some(threshold)
     }
 }
 
@@ -56,14 +56,14 @@ impl Thresholds {
 mod tests {
     use super::*;
 
-    const HERE: Way = (0, 1);
+    const HERE: AddressPair = (0, 1);
 
     fn learnt(endings: &[(u32, u32, bool)]) -> u32 {
         let mut thresholds = Thresholds::default();
         for &(cwnd, ssthresh, is_open) in endings {
             thresholds.learn(HERE, Ending { cwnd, ssthresh, is_open });
         }
-        assert_eq!(thresholds.of((1, 0)), u32::MAX, "of another way nothing is known");
+        assert_eq!(thresholds.of((1, 0)), u32::MAX, "of another pair nothing is known");
         thresholds.of(HERE)
     }
 

@@ -12,7 +12,7 @@ pub(crate) fn elapsed_ns(now_ns: u64, echo: u32) -> Option<u64> {
     (echo != 0).then(|| u64::from(clock(now_ns).wrapping_sub(echo)).max(1) * NS_PER_MS)
 }
 
-/// Is the clock value `echo` earlier than `clock`? False if nothing was echoed.
+/// Whether the clock value `echo` is earlier than `clock`. False if nothing was echoed.
 pub(crate) fn is_before(echo: u32, clock: u32) -> bool {
     echo != 0 && (echo.wrapping_sub(clock) as i32) < 0
 }
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_echo_tells_the_round_trip_to_the_millisecond() {
+    fn an_echo_gives_the_round_trip_time_to_the_millisecond() {
         assert_eq!(elapsed_ns(52_900_000, clock(10_100_000)), Some(42_000_000));
         assert_eq!(elapsed_ns(10_200_000, clock(10_100_000)), Some(1_000_000));
         assert_eq!(elapsed_ns(10_200_000, 0), None);

@@ -101,7 +101,7 @@ fn a_count_without_progress_is_not_believed() {
 }
 
 #[test]
-fn an_acknowledgement_of_ten_packets_may_tell_of_seven_marks() {
+fn an_acknowledgement_of_ten_packets_may_report_seven_marks() {
     // kernel: tcp_accecn_delivered_maxack.pkt: from 5 to 4, modulo 8.
     let mut t = accurate_server();
     t.after(10).write(14_600).sends(1..14_601);

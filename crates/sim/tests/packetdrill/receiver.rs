@@ -4,7 +4,7 @@ use crate::script::{DEFAULTS, Script};
 use bufferscope_sim::tcp::Config;
 
 #[test]
-fn blocks_are_told_latest_first_and_duplicates_before_them() {
+fn blocks_are_reported_latest_first_and_duplicates_before_them() {
     // kernel: tcp_dsack_mult.pkt
     let mut t = Script::accept(&DEFAULTS, 100);
     t.window = 1024 * 128;

@@ -73,7 +73,7 @@ fn after_four_losses_the_window_is_the_threshold() {
 }
 
 #[test]
-fn an_acknowledgement_overtaken_by_others_still_tells_what_arrived() {
+fn an_acknowledgement_overtaken_by_others_still_reports_what_arrived() {
     // google: fast_recovery/prr-ss-ack-below-snd_una-cubic
     let mut t = ten_out(10, 10_000);
     t.after(10).sack(1, &[1001..2001]);
@@ -113,7 +113,7 @@ fn disorder_leaves_the_window_alone() {
 }
 
 #[test]
-fn renos_recovery_also_hears_overtaken_acknowledgements() {
+fn renos_recovery_also_uses_overtaken_acknowledgements() {
     // ligurio: fast_recovery/fast-recovery, with Linux' windows (threshold 5) where the script has FreeBSD's. (And a
     // handshake of 100 ms where it has one of 0, so that no tail loss probe comes in between, and duplicates 1 ms
     // apart.)

@@ -167,8 +167,8 @@ impl Script {
     /// An acknowledgement was sent next, up to `ack` and with these blocks.
     pub(crate) fn acks(&mut self, ack: u64, blocks: &[Range<u64>]) {
         let (_, Outgoing { segment, .. }) = self.next_sent();
-        let told: Vec<_> = segment.sack.iter(segment.ack).map(|block| block.start..block.end).collect();
-        assert_eq!((segment.ack, segment.len, told.as_slice()), (ack, 0, blocks), "at {} ms", self.now_ms());
+        let blocks_seen: Vec<_> = segment.sack.iter(segment.ack).map(|block| block.start..block.end).collect();
+        assert_eq!((segment.ack, segment.len, blocks_seen.as_slice()), (ack, 0, blocks), "at {} ms", self.now_ms());
     }
 
     /// Checks that nothing more was sent.

@@ -46,7 +46,7 @@ fn after_a_timeout_the_rest_is_repaired_by_slow_start() {
     assert_eq!((t.state(), t.cwnd()), (State::Open, 7));
 }
 
-/// Ten packets sent and nothing heard: the probe at 302 ms, the timeout at 602 ms. More data waits.
+/// Ten packets sent and nothing received: the probe at 302 ms, the timeout at 602 ms. More data waits.
 fn timed_out() -> Script {
     let mut t = Script::accept(&DEFAULTS, 100);
     t.window = 65_535;

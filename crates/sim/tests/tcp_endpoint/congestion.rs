@@ -227,7 +227,7 @@ fn marks_again_in_the_next_round_trip_reduce_again() {
 }
 
 #[test]
-fn what_stands_in_the_hosts_own_queue_is_not_sent_again() {
+fn what_is_in_the_hosts_own_queue_is_not_retransmitted() {
     // At 10 kbit/s, a segment takes 1.2 s on the wire and waits in the queue for longer. The timeout is far shorter,
     // since it comes from the handshake, so it expires all the time. (`net` checks that nothing is retransmitted too
     // early.)

@@ -22,8 +22,8 @@ fn the_delivery_rate_is_the_bottlenecks() {
     net.run_until(5 * SECOND);
     // 1448 bytes of payload in every 1500.
     let expected = 10_000_000.0 * 1448.0 / 1500.0;
-    let told = net.sample().delivery_rate_bps.unwrap() as f64;
-    assert!((told / expected - 1.0).abs() < 0.02, "{told} for {expected}");
+    let rate = net.sample().delivery_rate_bps.unwrap() as f64;
+    assert!((rate / expected - 1.0).abs() < 0.02, "{rate} for {expected}");
     assert!(!net.sample().app_limited);
     // The handshake's segments take less time on the wire than full ones, 1.2 ms.
     let min_rtt_ns = net.sample().min_rtt_ns.unwrap();

@@ -174,7 +174,7 @@ impl Net {
         self.pipes[CLIENT].sent.iter().filter(|packet| packet.segment.len > 0)
     }
 
-    /// The sequence number up to which an end may send, by what it was told.
+    /// The sequence number up to which an end may send, by the window that it was offered.
     pub(crate) fn window_edge(&self, end: usize) -> u64 {
         self.witnesses[end].edge
     }
@@ -230,7 +230,7 @@ impl Egress for Outlet<'_> {
         let transit = &mut *self.transit;
         if self.pipe.own_host && (segment.len > 0 || segment.flags.fin()) {
             let left_ns = transit.leaves_ns.insert((from, segment.seq), carried.leaves_ns).unwrap_or(0);
-            assert!(left_ns <= now_ns, "sent again while it stands in the host's queue: {segment:?}");
+            assert!(left_ns <= now_ns, "retransmitted while it is in the host's queue: {segment:?}");
             if carried.xmit == Xmit::Queued {
                 transit.count += 1;
                 transit.leaving.push(Reverse((carried.leaves_ns, transit.count, from, segment.len)));

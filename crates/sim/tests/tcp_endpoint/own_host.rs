@@ -83,12 +83,12 @@ impl Gated {
     /// Is connected, with a round trip of 10 ms and this window.
     fn connected(window_bytes: u32) -> Self {
         let mut gated = Self::new();
-        gated.hear(0, Flags::SYN | Flags::ACK, 1, window_bytes);
+        gated.receive(0, Flags::SYN | Flags::ACK, 1, window_bytes);
         gated
     }
 
     /// A segment arrives after 10 ms.
-    fn hear(&mut self, seq: u64, flags: Flags, ack: u64, window_bytes: u32) {
+    fn receive(&mut self, seq: u64, flags: Flags, ack: u64, window_bytes: u32) {
         self.now_ns += 10 * MS;
         let segment = Segment { seq, ack, len: 0, window_bytes, ts_val: 1, ts_ecr: 0, sack: SackBlocks::NONE, flags };
         self.end.on_segment(self.now_ns, &segment, Ecn::NotEct, &mut self.gate);
@@ -166,7 +166,7 @@ fn a_dropped_acknowledgement_halves_the_window_of_what_this_end_sends() {
     let mut gated = Gated::connected(65_535);
     gated.gate.shut = true;
     // A segment that was received already is answered at once.
-    gated.hear(0, Flags::ACK, 1, 65_535);
+    gated.receive(0, Flags::ACK, 1, 65_535);
     assert_eq!(gated.gate.refused, 1);
     let sample = gated.end.sample(gated.now_ns);
     assert_eq!((sample.state, sample.ssthresh_bytes), (State::Cwr, Some(5 * MSS)));
@@ -194,7 +194,7 @@ fn each_timeout_takes_another_hash() {
     let mut gated = Gated::new();
     gated.wait();
     assert_eq!(gated.gate.rehashes, 1, "after a SYN");
-    gated.hear(0, Flags::SYN | Flags::ACK, 1, 65_535);
+    gated.receive(0, Flags::SYN | Flags::ACK, 1, 65_535);
     gated.offer(MSS);
     gated.wait();
     assert_eq!(gated.gate.rehashes, 1, "the probe");

@@ -16,7 +16,7 @@ pub(crate) enum Fate {
     Twice(u64),
     /// Marked "congestion experienced" if ECN-capable.
     Mark,
-    /// Dropped. If that is at the sending host, the sender is told.
+    /// Dropped. If that is at the sending host, the sender is notified.
     Congest,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Pipe {
 /// What happens to a packet handed to a direction.
 #[derive(Debug)]
 pub(crate) struct Carried {
-    /// What the sender is told.
+    /// The result for the sender.
     pub(crate) xmit: Xmit,
     /// When it leaves the queue for the wire, or is dropped there.
     pub(crate) leaves_ns: u64,

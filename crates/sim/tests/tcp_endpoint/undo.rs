@@ -27,7 +27,7 @@ fn states(net: &mut Net, until_ns: u64) -> Vec<State> {
 
 #[test]
 fn a_fast_retransmit_of_a_packet_that_was_only_late_is_undone() {
-    // Packet 50 arrives 60 ms after its place: its successors' acknowledgements have it sent again, and the first
+    // Packet 50 arrives 60 ms late: its successors' acknowledgements have it sent again, and the first
     // acknowledgement of it echoes the clock of the original.
     let mut net =
         Net::new(&RENO, 50 * MS).fate(|n, _| if n == 50 { Fate::Late(60 * MS) } else { Fate::Deliver }).stream();
@@ -48,8 +48,8 @@ fn a_fast_retransmit_of_a_packet_that_was_only_late_is_undone() {
 
 #[test]
 fn a_delay_that_outlasts_the_timeout_is_no_loss() {
-    // The path stands still from 395 to 1000 ms: what is sent meanwhile arrives at its end, in order. The timeout fires, and
-    // is undone when the originals' acknowledgements come in. Nothing but the head is sent again.
+    // The path is frozen from 395 to 1000 ms: what is sent meanwhile arrives at its end, in order. The timeout fires,
+    // and is undone when the originals' acknowledgements come in. Only the head is retransmitted.
     let still = 395 * MS..SECOND;
     let late = move |_: usize, p: &Packet| {
         if still.contains(&p.sent_ns) { Fate::Late(still.end - p.sent_ns) } else { Fate::Deliver }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Witness {
     /// Ranges of sequence numbers delivered to it, merged: start to end.
     delivered: BTreeMap<u64, u64>,
-    /// Highest right edge of the window it was told.
+    /// Highest right edge of the window that it was offered.
     pub(crate) edge: u64,
     /// Next new sequence number it will send.
     nxt: u64,
@@ -51,7 +51,7 @@ impl Witness {
         self.delivered.insert(start, end);
     }
 
-    /// Was the segment sent before?
+    /// Whether the segment was sent before.
     pub(crate) fn knows(&self, segment: &Segment) -> bool {
         segment.end() > segment.seq && segment.seq < self.nxt
     }
@@ -100,7 +100,7 @@ impl Witness {
             self.probed_until = self.nxt;
         }
         if sample.state == State::Open {
-            // Of a FIN that is acknowledged it does not tell.
+            // The acknowledgement of a FIN is not visible here.
             let outstanding = self.nxt.saturating_sub(una + 1);
             assert!(sample.inflight_bytes >= outstanding, "{outstanding} bytes are outstanding: {sample:?}");
         }

@@ -128,7 +128,7 @@ def _leave(number: int, _: FrameType | None) -> NoReturn:
 
 
 def _ending(process: Process) -> Ending:
-    """How the program ended, from the guest's report, which `crates/agent/src/shell/told.rs` writes."""
+    """How the program ended, from the guest's report, which `crates/agent/src/shell/exit_report.rs` writes."""
     size = os.fstat(process.frames.fileno()).st_size
     text = os.pread(process.frames.fileno(), size, 0)
     try:

@@ -10,7 +10,7 @@ use bufferscope_scenario::DnsTraffic;
 
 use super::{AT_ONCE, DATAGRAM_BYTES, End, Opener, open_pair};
 use crate::reactor::Event;
-use crate::traffic::Desk;
+use crate::traffic::RunContext;
 
 /// A resolver and its server.
 #[derive(Debug)]
@@ -33,14 +33,14 @@ impl Dns {
         index: usize,
         parameters: &DnsTraffic,
         opener: &mut Opener,
-        desk: &mut Desk<'_>,
+        context: &mut RunContext<'_>,
     ) -> io::Result<Self> {
-        let sockets = open_pair(index, End::From, opener, desk)?;
-        let entry = &desk.scenario.traffic[index];
+        let sockets = open_pair(index, End::From, opener, context)?;
+        let entry = &context.scenario.traffic[index];
         let mut dns = Self {
             index,
-            traffic: desk.recorder.intern(&entry.name),
-            name: desk.recorder.intern(&format!("{}/1", entry.name)),
+            traffic: context.recorder.intern(&entry.name),
+            name: context.recorder.intern(&format!("{}/1", entry.name)),
             response_bytes: parameters.response_bytes,
             sockets,
             resolver: Resolver::new(parameters, entry.start_ns, entry.stop_ns),
@@ -48,42 +48,42 @@ impl Dns {
             random: opener.random(index),
             buffer: vec![0; DATAGRAM_BYTES],
         };
-        dns.plan(desk);
+        dns.plan(context);
         Ok(dns)
     }
 
     /// Begins the next look-up.
-    pub(super) fn begin(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
-        if desk.now_ns() >= desk.scenario.duration_ns {
+    pub(super) fn begin(&mut self, context: &mut RunContext<'_>) -> io::Result<()> {
+        if context.now_ns() >= context.scenario.duration_ns {
             return Ok(());
         }
-        let number = self.resolver.begin(desk.now_ns());
-        self.plan(desk);
-        self.ask(number, desk)
+        let number = self.resolver.begin(context.now_ns());
+        self.plan(context);
+        self.ask(number, context)
     }
 
     /// Asks the question for the first time, or asks again, or gives up. Does nothing if the look-up is over.
-    pub(super) fn ask(&mut self, number: u64, desk: &mut Desk<'_>) -> io::Result<()> {
+    pub(super) fn ask(&mut self, number: u64, context: &mut RunContext<'_>) -> io::Result<()> {
         // The answer may have arrived in time, but may not have been read yet.
-        while self.take_answer(desk)? {}
+        while self.take_answer(context)? {}
         match self.resolver.attempt(number) {
             Attempt::Ask { question, until_ns } => {
                 // A datagram that the kernel does not accept is lost, like one that a queue does not accept.
                 send(&self.sockets[1], question, &mut self.buffer)?;
-                desk.reactor.at(until_ns, Event::Check(self.index, number));
+                context.reactor.at(until_ns, Event::Check(self.index, number));
             }
-            Attempt::Fail(look_up) => self.record(look_up, None, desk),
+            Attempt::Fail(look_up) => self.record(look_up, None, context),
             Attempt::Nothing => {}
         }
         Ok(())
     }
 
     /// Questions have arrived at the server, or answers at the other end.
-    pub(super) fn receive(&mut self, end: End, desk: &mut Desk<'_>) -> io::Result<()> {
+    pub(super) fn receive(&mut self, end: End, context: &mut RunContext<'_>) -> io::Result<()> {
         for _ in 0..AT_ONCE {
             let taken = match end {
                 End::From => self.answer()?,
-                End::To => self.take_answer(desk)?,
+                End::To => self.take_answer(context)?,
             };
             if !taken {
                 break;
@@ -100,38 +100,38 @@ impl Dns {
     }
 
     /// Takes one answer; false if there is none.
-    fn take_answer(&mut self, desk: &mut Desk<'_>) -> io::Result<bool> {
+    fn take_answer(&mut self, context: &mut RunContext<'_>) -> io::Result<bool> {
         let Some(received) = take(&self.sockets[1], &mut self.buffer)? else { return Ok(false) };
-        let at_ns = desk.arrival_ns(received.stamp_ns);
+        let at_ns = context.arrival_ns(received.stamp_ns);
         if let Some(look_up) = self.resolver.answered(received.number, at_ns) {
-            self.record(look_up, Some(at_ns), desk);
+            self.record(look_up, Some(at_ns), context);
         }
         Ok(true)
     }
 
     /// The scenario is over. Look-ups that have no answer are recorded without an end.
-    pub(super) fn end(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
-        while self.take_answer(desk)? {}
+    pub(super) fn end(&mut self, context: &mut RunContext<'_>) -> io::Result<()> {
+        while self.take_answer(context)? {}
         while let Some(look_up) = self.resolver.give_up() {
-            self.record(look_up, None, desk);
+            self.record(look_up, None, context);
         }
         Ok(())
     }
 
     /// Records a look-up that is over.
-    fn record(&mut self, look_up: LookUp, finished_ns: Option<u64>, desk: &mut Desk<'_>) {
-        desk.recorder.transfer(TransferRow {
+    fn record(&mut self, look_up: LookUp, finished_ns: Option<u64>, context: &mut RunContext<'_>) {
+        context.recorder.transfer(TransferRow {
             traffic: self.traffic,
             flow: self.name,
             started_ns: look_up.started_ns,
-            finished_ns: finished_ns.filter(|&at_ns| at_ns <= desk.scenario.duration_ns),
+            finished_ns: finished_ns.filter(|&at_ns| at_ns <= context.scenario.duration_ns),
             bytes: self.response_bytes.into(),
         });
     }
 
-    fn plan(&mut self, desk: &mut Desk<'_>) {
+    fn plan(&mut self, context: &mut RunContext<'_>) {
         if let Some(at_ns) = self.resolver.plan(&mut self.random) {
-            desk.reactor.at(at_ns, Event::Send(self.index, 0));
+            context.reactor.at(at_ns, Event::Send(self.index, 0));
         }
     }
 }

@@ -13,14 +13,14 @@ use nix::sys::epoll::EpollFlags;
 
 use super::{AT_ONCE, DATAGRAM_BYTES, Opener, address};
 use crate::reactor::{Event, Token};
-use crate::traffic::Desk;
+use crate::traffic::RunContext;
 
 /// A datagram that leaves later than this counts as late. The time is much longer than a timer's wake-up takes.
 const LATE_NS: u64 = 1_000_000;
 /// At most one in this many may be late.
 const LATE_ONE_IN: u64 = 100;
 
-/// The flows of one traffic.
+/// The flows of one entry of traffic.
 #[derive(Debug)]
 pub(in crate::traffic) struct Udp {
     index: usize,
@@ -50,22 +50,22 @@ impl Udp {
         index: usize,
         parameters: &UdpTraffic,
         opener: &mut Opener,
-        desk: &mut Desk<'_>,
+        context: &mut RunContext<'_>,
     ) -> io::Result<Self> {
-        let entry = &desk.scenario.traffic[index];
+        let entry = &context.scenario.traffic[index];
         let [from, to] = [entry.from, entry.to].map(usize::from);
-        let address = address(index, to, desk);
-        desk.network.namespaces[to].enter()?;
+        let address = address(index, to, context);
+        context.network.namespaces[to].enter()?;
         let receiver = socket::udp(address, None, entry.dscp)?;
-        desk.reactor.watch(&receiver, EpollFlags::EPOLLIN, Token::DatagramsAtTo(index as u32))?;
+        context.reactor.watch(&receiver, EpollFlags::EPOLLIN, Token::DatagramsAtTo(index as u32))?;
         let mut random = opener.random(index);
         let mut flows = Vec::new();
         for number in 0..parameters.flows {
-            let socket = opener.sender(from, address, entry.dscp, desk)?;
-            let name = desk.recorder.intern(&format!("{}/{}", entry.name, number + 1));
+            let socket = opener.sender(from, address, entry.dscp, context)?;
+            let name = context.recorder.intern(&format!("{}/{}", entry.name, number + 1));
             let mut sender = UdpSender::new(parameters, entry.start_ns, entry.stop_ns, &mut random);
             if let Some(at_ns) = sender.plan(&mut random) {
-                desk.reactor.at(at_ns, Event::Send(index, number));
+                context.reactor.at(at_ns, Event::Send(index, number));
             }
             flows.push(Flow { name, socket, sender, receiver: UdpReceiver::default() });
         }
@@ -82,11 +82,11 @@ impl Udp {
     }
 
     /// Sends the datagrams of a flow that are due by now, and plans the next one.
-    pub(super) fn send(&mut self, number: u32, desk: &mut Desk<'_>) -> io::Result<()> {
+    pub(super) fn send(&mut self, number: u32, context: &mut RunContext<'_>) -> io::Result<()> {
         let stride = self.flows.len() as u64;
         let Some(flow) = self.flows.get_mut(number as usize) else { return Ok(()) };
         for _ in 0..AT_ONCE {
-            let now_ns = desk.now_ns();
+            let now_ns = context.now_ns();
             let Some(at_ns) = flow.sender.next_ns().filter(|&at_ns| at_ns <= now_ns) else { break };
             let own_number = flow.sender.next().number;
             if send_number(&flow.socket, own_number * stride + u64::from(number), &mut self.payload)? {
@@ -98,7 +98,7 @@ impl Udp {
             flow.sender.plan(&mut self.random);
         }
         if let Some(at_ns) = flow.sender.next_ns() {
-            desk.reactor.at(at_ns, Event::Send(self.index, number));
+            context.reactor.at(at_ns, Event::Send(self.index, number));
         }
         Ok(())
     }
@@ -121,30 +121,32 @@ impl Udp {
     }
 
     /// Records a sample of every flow that has begun.
-    pub(super) fn sample(&self, desk: &mut Desk<'_>) {
-        let (t_ns, payload_bytes) = (desk.now_ns(), self.payload.len() as u64);
+    pub(super) fn sample(&self, context: &mut RunContext<'_>) {
+        let (t_ns, payload_bytes) = (context.now_ns(), self.payload.len() as u64);
         for flow in self.flows.iter().filter(|flow| flow.sender.sent() > 0) {
             let UdpReceiver { received, expected } = flow.receiver;
             let datagrams = Datagrams { payload_bytes, sent: flow.sender.sent(), expected, received };
-            desk.recorder.flow(FlowRow::of_datagrams(t_ns, flow.name, datagrams));
+            context.recorder.flow(FlowRow::of_datagrams(t_ns, flow.name, datagrams));
         }
     }
 
     /// The scenario is over. Reports how this machine has disturbed the traffic.
-    pub(super) fn end(&mut self, desk: &mut Desk<'_>) -> io::Result<()> {
-        let name = &desk.scenario.traffic[self.index].name;
+    pub(super) fn end(&mut self, context: &mut RunContext<'_>) -> io::Result<()> {
+        let name = &context.scenario.traffic[self.index].name;
         let missed = socket::datagrams_missed(&self.receiver)?;
         if missed > 0 {
-            desk.warnings.add(format!("{missed} datagrams of `{name}` arrived faster than this machine took them"));
+            context.warnings.add(format!("{missed} datagrams of `{name}` arrived faster than this machine read them"));
         }
         if self.refused > 0 {
             let refused = self.refused;
-            desk.warnings.add(format!("{refused} datagrams of `{name}` were not sent: the socket's buffer was full"));
+            context
+                .warnings
+                .add(format!("{refused} datagrams of `{name}` were not sent: the socket's buffer was full"));
         }
         let sent: u64 = self.flows.iter().map(|flow| flow.sender.sent()).sum();
         if self.late > sent / LATE_ONE_IN {
             let late = self.late;
-            desk.warnings.add(format!("{late} of {sent} datagrams of `{name}` left more than a millisecond late"));
+            context.warnings.add(format!("{late} of {sent} datagrams of `{name}` left more than a millisecond late"));
         }
         Ok(())
     }

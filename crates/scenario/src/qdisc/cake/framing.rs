@@ -1,4 +1,4 @@
-//! The words of tc-cake(8) for the overhead of common links.
+//! The keywords of tc-cake(8) for the overhead of common links.
 
 use std::slice;
 
@@ -126,7 +126,7 @@ impl Framing {
         }
     }
 
-    /// Whether the word stands for a part of a link layer that others complete.
+    /// Whether the keyword describes a part of a link layer that others complete.
     pub(crate) fn only_adds(self) -> bool {
         matches!(self, Self::ViaEthernet | Self::EtherVlan | Self::Atm | Self::Ptm | Self::Noatm)
     }

@@ -168,7 +168,7 @@ fn only_a_shaper_that_counts_whole_frames_bounds_the_rate() {
 }
 
 #[test]
-fn acknowledgements_are_told_apart_from_other_drops() {
+fn acknowledgements_are_distinguished_from_other_drops() {
     // Without statistics of tins, every drop is one of the discipline.
     assert_eq!(Cake::counts(5, &[]), counted([5, 0, 0]));
 }

@@ -55,7 +55,7 @@ words! {
 }
 
 words! {
-    /// What has a queue of its own, and between what the rate is shared fairly.
+    /// Flow isolation: what has a queue of its own, and what shares the rate fairly.
     FlowMode {
         /// A queue for each flow. Hosts share fairly on either side, and flows within a host.
         TripleIsolate = "triple-isolate",
@@ -81,7 +81,7 @@ words! {
     AckFilter {
         /// None.
         None = "no-ack-filter",
-        /// One if two are replaced.
+        /// One if two are superseded.
         Filter = "ack-filter",
         /// One even if it is the only one.
         Aggressive = "ack-filter-aggressive",
@@ -137,17 +137,17 @@ impl FlowMode {
         }
     }
 
-    /// Does each flow have a queue of its own?
+    /// Whether each flow has a queue of its own.
     pub fn by_flow(self) -> bool {
         self.bits() & 0b100 != 0
     }
 
-    /// Do sending hosts matter?
+    /// Whether sending hosts are isolated.
     pub fn by_source(self) -> bool {
         self.bits() & 0b001 != 0
     }
 
-    /// Do receiving hosts matter?
+    /// Whether receiving hosts are isolated.
     pub fn by_destination(self) -> bool {
         self.bits() & 0b010 != 0
     }

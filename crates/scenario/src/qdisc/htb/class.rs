@@ -14,44 +14,44 @@ use crate::units::{GB, MB};
 
 /// Size of a bucket.
 type Burst = Quantity<Sizes, 1, { GB }>;
-/// Bytes that a class may send in its turn.
+/// Quantum of a class.
 type Quantum = Quantity<Sizes, 1, { 100 * MB }>;
 
 /// A class of htb.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields, rename = "HtbClass")]
 pub(super) struct ClassKeys {
-    /// The class that contains it. Default: none; it is at the root.
+    /// The parent class. Default: none; the class is at the root.
     #[schemars(with = "Option<crate::text::Name>")]
     parent: Option<String>,
-    /// Rate that it has of its own.
+    /// Guaranteed rate.
     #[schemars(example = &"1mbit")]
     rate: Rate,
-    /// Rate up to which it may borrow. Default: its own rate.
+    /// Rate up to which it may borrow. Default: its guaranteed rate.
     ceil: Option<Rate>,
-    /// How much it may send at once at any speed, before its rate counts. Default: 1600 bytes and what its rate sends in a
-    /// nanosecond.
-    burst: Option<Burst>,
-    /// How much it may send at once at any speed, before its ceiling counts. Default: 1600 bytes and what its ceiling
+    /// Size of the bucket of its rate: the burst that it may send at any speed. Default: 1600 bytes and what its rate
     /// sends in a nanosecond.
+    burst: Option<Burst>,
+    /// Size of the bucket of its ceiling: the burst that it may send at any speed. Default: 1600 bytes and what its
+    /// ceiling sends in a nanosecond.
     cburst: Option<Burst>,
-    /// How much it may send in its turn, among classes of the same prio. Default: its rate in bytes a second divided by
-    /// r2q, from 1000 to 200,000 bytes.
+    /// Quantum: bytes that it may send per round, among classes of the same prio. Default: its rate in bytes per second
+    /// divided by r2q, from 1000 to 200,000 bytes.
     quantum: Option<Quantum>,
-    /// Classes of a lower number are served first, and are offered first what their parent has to spare.
+    /// Priority: classes with a lower number are served first, and are the first to borrow from their parent.
     #[serde(default)]
     #[schemars(range(min = 0, max = 7))]
     prio: u8,
-    /// The discipline in which its packets wait. Default: a pfifo of 1000 packets.
+    /// The discipline in which its packets queue. Default: a pfifo of 1000 packets.
     inner: Option<Queue>,
 }
 
 /// A class of `htb`. Classes are known by their indices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HtbClass {
-    /// The class that contains it.
+    /// The parent class.
     pub parent: Option<u16>,
-    /// Rate of its own.
+    /// Guaranteed rate.
     pub rate_bps: u64,
     /// Rate up to which it may borrow.
     pub ceil_bps: u64,
@@ -59,11 +59,11 @@ pub struct HtbClass {
     pub burst_bytes: u32,
     /// The bucket of its ceiling.
     pub cburst_bytes: u32,
-    /// Bytes it may send in its turn, unless they follow from the rate.
+    /// Quantum, unless it follows from the rate.
     pub quantum_bytes: Option<u32>,
-    /// Classes of a lower number come first.
+    /// Priority: classes with a lower number are served first.
     pub prio: u8,
-    /// The discipline in which its packets wait; a `pfifo` if there is none.
+    /// The discipline in which its packets queue; a `pfifo` if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inner: Option<Box<Qdisc>>,
 }

@@ -26,30 +26,30 @@ fn limit() -> PacketLimit {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Keys {
-    /// Number of packets under way at which an arriving packet is dropped.
+    /// Limit of the packets in the emulator, including those being delayed.
     #[serde(default = "limit")]
     limit: PacketLimit,
     /// How long each packet is delayed. Default: not at all.
     #[schemars(example = &"100ms")]
     delay: Option<Delay>,
-    /// How far the delay varies. Packets overtake one another then. Default: not at all.
+    /// Jitter: how far the delay varies. It can reorder packets. Default: none.
     #[schemars(example = &"10ms")]
     jitter: Option<Jitter>,
-    /// How much a delay depends on the one before. Default: not at all.
+    /// Correlation of a delay with the previous one. Default: none.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     correlation: Option<f64>,
-    /// The distribution of the delays. Other than with uniform, the jitter is their standard deviation.
+    /// The distribution of the delays. For distributions other than uniform, the jitter is their standard deviation.
     #[serde(default)]
     distribution: Distribution,
     /// Probability with which a packet is lost. Default: none is lost. Of loss, state and gemodel, one can be given.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     loss: Option<f64>,
-    /// How much a loss depends on whether the packet before was lost. Default: not at all.
+    /// Correlation of a loss with the loss of the previous packet. Default: none.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     loss_correlation: Option<f64>,
-    /// Losses of a Markov chain with four states (tc's `loss state`).
+    /// Losses by a Markov chain with four states (tc's `loss state`).
     state: Option<Box<StateKeys>>,
-    /// Losses of the model of Gilbert and Elliott (tc's `loss gemodel`).
+    /// Losses by the Gilbert-Elliott model (tc's `loss gemodel`).
     gemodel: Option<Box<GemodelKeys>>,
     /// Mark ECN-capable packets instead of losing them.
     #[serde(default)]
@@ -57,28 +57,28 @@ pub(crate) struct Keys {
     /// Probability with which a packet is duplicated; not in a discipline that is inside another one. Default: none is.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     duplicate: Option<f64>,
-    /// How much that depends on whether the packet before was duplicated. Default: not at all.
+    /// Correlation of a duplication with that of the previous packet. Default: none.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     duplicate_correlation: Option<f64>,
     /// Probability with which one bit of a packet flips. The packet goes on, and its destination discards it because of its checksum,
     /// unless the bit is in the Ethernet source address. Of a packet of several segments, one is corrupted. Default: none is.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     corrupt: Option<f64>,
-    /// How much that depends on whether the packet before was corrupted. Default: not at all.
+    /// Correlation of a corruption with that of the previous packet. Default: none.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     corrupt_correlation: Option<f64>,
-    /// Probability with which a packet is not delayed but goes first. Default: none does.
+    /// Probability with which a packet is reordered: it skips the delay. Default: none.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     reorder: Option<f64>,
-    /// How much that depends on whether the packet before went first. Default: not at all.
+    /// Correlation of a reordering with that of the previous packet. Default: none.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     reorder_correlation: Option<f64>,
-    /// Only every packet of this number may go first. Default, with reorder: 1.
+    /// Only every n-th packet may be reordered. Default, with reorder: 1.
     #[schemars(range(min = 1, max = 1_000_000))]
     gap: Option<u32>,
-    /// Rate at which packets pass one after the other. Default: any.
+    /// Rate at which packets are sent. Default: unlimited.
     rate: Option<Rate>,
-    /// Bytes that each packet takes beyond its own.
+    /// Overhead of each packet in bytes.
     #[serde(default)]
     #[schemars(range(min = -1000, max = 1000))]
     packetoverhead: i32,
@@ -86,13 +86,13 @@ pub(crate) struct Keys {
     #[serde(default)]
     #[schemars(range(min = 0, max = 65535))]
     cellsize: u32,
-    /// Bytes that each cell takes beyond its own.
+    /// Overhead of each cell in bytes.
     #[serde(default)]
     #[schemars(range(min = -1000, max = 1000))]
     celloverhead: i32,
-    /// Slots: delayed packets leave only within these, in bunches. Default: any time.
+    /// Slots: delayed packets leave only within these, in bursts. Default: at any time.
     slot: Option<Box<SlotKeys>>,
-    /// The discipline in which packets wait after their delay. Packets that go first pass it by. Default: none.
+    /// The discipline in which packets queue after their delay. Reordered packets bypass it. Default: none.
     inner: Option<Box<Queue>>,
 }
 
@@ -193,7 +193,7 @@ impl Keys {
         ];
         for (key, is_orphan, beside) in orphans {
             if is_orphan {
-                refuse(key, &format!("{key} without {beside}"), &format!("{key} only beside {beside}"));
+                refuse(key, &format!("{key} without {beside}"), &format!("{key} only together with {beside}"));
             }
         }
         if self.cellsize > 0 && i64::from(self.cellsize) + i64::from(self.celloverhead) <= 0 {

@@ -6,13 +6,13 @@ use super::{Distribution, Loss, Netem, SlotDelay};
 impl Netem {
     /// The parameters as `tc` takes them, in microseconds.
     pub fn arguments(&self) -> String {
-        let told = self.words().into_iter().map(|(name, setting)| match setting {
+        let arguments = self.words().into_iter().map(|(name, setting)| match setting {
             Setting::Words(words) => format!("{name} {words}"),
             Setting::Number(number) => format!("{name} {number}"),
             Setting::Time(ns) => format!("{name} {}us", ns / 1000),
             _ => name.to_owned(),
         });
-        told.collect::<Vec<_>>().join(" ")
+        arguments.collect::<Vec<_>>().join(" ")
     }
 
     /// The parameters in order.

@@ -21,9 +21,9 @@ pub enum AveragingError {
         /// n, where W = 2^-n.
         shift: u32,
     },
-    /// `bandwidth` is so small that no table can tell how the average ages while the queue is idle.
+    /// `bandwidth` is so small that no table can express how the average decays while the queue is idle.
     NeverAges,
-    /// `probability` is so small beside `max` - `min` that `tc` cannot express the slope between them.
+    /// `probability` is so small compared with `max` - `min` that `tc` cannot express the slope between them.
     Flat,
 }
 
@@ -150,7 +150,7 @@ impl fmt::Display for AveragingError {
                 write!(f, "max is too large for an average that each packet moves by 2^-{shift}")
             }
             Self::NeverAges => f.write_str("bandwidth is too small to age the average"),
-            Self::Flat => f.write_str("probability is too small beside max - min"),
+            Self::Flat => f.write_str("probability is too small compared with max - min"),
         }
     }
 }

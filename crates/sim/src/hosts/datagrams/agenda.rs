@@ -1,9 +1,10 @@
-//! The planned actions of one traffic. They share a single slot of the event queue, however many flows there are.
+//! The planned actions of one entry of traffic. They share a single slot of the event queue, however many flows there
+//! are.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::clock::Slot;
+use crate::event_queue::Slot;
 use crate::network::Network;
 
 /// Planned actions, ordered by time; actions at the same time are ordered by `T`.

@@ -11,7 +11,7 @@ use super::Hosts;
 use super::agenda::Agenda;
 use crate::hosts::setup::Setup;
 use crate::network::Network;
-use crate::network::packet::{Datagram, Way};
+use crate::network::packet::{Datagram, Direction};
 use crate::observation::recording::Recording;
 
 /// A host that looks up names.
@@ -78,12 +78,12 @@ impl Dns {
 
     /// A question has arrived at the server, or an answer at the host that asked.
     pub(super) fn receive<S: Sink>(&mut self, datagram: Datagram, net: &mut Network, recording: &mut Recording<S>) {
-        match datagram.way {
-            Way::Back => {
+        match datagram.direction {
+            Direction::Reverse => {
                 let answer = self.server.answer(datagram.seq);
-                self.hosts.send(answer, datagram.stream, Way::Out, self.flow, net, recording);
+                self.hosts.send(answer, datagram.stream, Direction::Forward, self.flow, net, recording);
             }
-            Way::Out => {
+            Direction::Forward => {
                 if let Some(look_up) = self.resolver.answered(datagram.seq, net.now()) {
                     self.record(look_up, Some(net.now()), recording);
                 }
@@ -102,7 +102,7 @@ impl Dns {
     fn attempt<S: Sink>(&mut self, number: u64, net: &mut Network, recording: &mut Recording<S>) {
         match self.resolver.attempt(number) {
             Attempt::Ask { question, until_ns } => {
-                self.hosts.send(question, 0, Way::Back, self.flow, net, recording);
+                self.hosts.send(question, 0, Direction::Reverse, self.flow, net, recording);
                 self.agenda.plan(until_ns, Due::Check(number));
             }
             Attempt::Fail(look_up) => self.record(look_up, None, recording),

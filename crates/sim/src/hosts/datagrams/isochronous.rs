@@ -9,14 +9,14 @@ use bufferscope_scenario::{IrttTraffic, VoipTraffic};
 
 use super::Hosts;
 use super::agenda::Agenda;
-use crate::clock::Slot;
+use crate::event_queue::Slot;
 use crate::hosts::setup::Setup;
 use crate::network::Network;
-use crate::network::packet::{Datagram, Way};
+use crate::network::packet::{Datagram, Direction};
 use crate::observation::recording::Recording;
 use crate::random::Random;
 
-/// The senders of one traffic.
+/// The senders of one entry of traffic.
 #[derive(Debug)]
 pub(crate) struct Isochronous {
     hosts: Hosts,
@@ -84,8 +84,8 @@ impl Isochronous {
         while let Some(index) = self.agenda.due(net.now()) {
             let stream = &mut self.streams[index as usize];
             stream.packets.push(net.now());
-            let way = if index == 0 { Way::Out } else { Way::Back };
-            self.hosts.send(stream.sender.send(), index, way, stream.flow, net, recording);
+            let direction = if index == 0 { Direction::Forward } else { Direction::Reverse };
+            self.hosts.send(stream.sender.send(), index, direction, stream.flow, net, recording);
             self.plan(index);
         }
         self.agenda.arm(net);
@@ -99,14 +99,14 @@ impl Isochronous {
     }
 
     pub(super) fn receive<S: Sink>(&mut self, datagram: Datagram, net: &mut Network, recording: &mut Recording<S>) {
-        let Datagram { seq: number, stream: index, way, .. } = datagram;
+        let Datagram { seq: number, stream: index, direction, .. } = datagram;
         let stream = &mut self.streams[index as usize];
-        let is_answer = self.answer_bytes.is_some() && way == Way::Back;
+        let is_answer = self.answer_bytes.is_some() && direction == Direction::Reverse;
         stream.packets.see(number, if is_answer { Stage::Back } else { Stage::Far }, net.now());
         stream.write_rows(net.now(), recording);
         if let Some(payload_bytes) = self.answer_bytes.filter(|_| !is_answer) {
             let answer = programs::Datagram { number, payload_bytes };
-            self.hosts.send(answer, index, Way::Back, stream.flow, net, recording);
+            self.hosts.send(answer, index, Direction::Reverse, stream.flow, net, recording);
         }
     }
 

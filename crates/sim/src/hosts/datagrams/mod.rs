@@ -13,7 +13,7 @@ use bufferscope_scenario::NodeIndex;
 use bufferscope_scenario::sizes::DATAGRAM_HEADER_BYTES;
 
 use crate::hosts::setup::Setup;
-use crate::network::packet::{Body, Datagram, Way};
+use crate::network::packet::{Body, Datagram, Direction};
 use crate::network::traffic_class::Ecn;
 use crate::network::{Network, Outbound};
 use crate::observation::recording::Recording;
@@ -22,7 +22,7 @@ pub(crate) use isochronous::Isochronous;
 pub(crate) use netalyzr::Netalyzr;
 pub(crate) use udp::Udp;
 
-/// One traffic.
+/// One entry of traffic.
 #[derive(Debug)]
 pub(crate) enum Datagrams {
     Udp(Udp),
@@ -31,7 +31,7 @@ pub(crate) enum Datagrams {
     Netalyzr(Netalyzr),
 }
 
-/// The two hosts of a traffic.
+/// The two hosts of an entry of traffic.
 #[derive(Clone, Copy, Debug)]
 struct Hosts {
     traffic: u32,
@@ -131,14 +131,14 @@ impl Hosts {
         &self,
         datagram: programs::Datagram,
         stream: u32,
-        way: Way,
+        direction: Direction,
         flow: u32,
         net: &mut Network,
         recording: &mut Recording<S>,
     ) {
-        let [from, to] = match way {
-            Way::Out => self.nodes,
-            Way::Back => [self.nodes[1], self.nodes[0]],
+        let [from, to] = match direction {
+            Direction::Forward => self.nodes,
+            Direction::Reverse => [self.nodes[1], self.nodes[0]],
         };
         let packet = Outbound {
             from: from.0,
@@ -148,7 +148,7 @@ impl Hosts {
             ecn: Ecn::NotEct,
             awaited: false,
             frames: 1,
-            body: Body::Datagram(Datagram { traffic: self.traffic, stream, seq: datagram.number, way }),
+            body: Body::Datagram(Datagram { traffic: self.traffic, stream, seq: datagram.number, direction }),
         };
         net.send(&packet, recording);
     }

@@ -1,14 +1,14 @@
 //! `netalyzr`: a test of the path's buffers. Each direction has a row in `estimates` when its load is over.
 
 use bufferscope_programs::{NetalyzrClient, NetalyzrEstimate, NetalyzrStage, NetalyzrStep};
-use bufferscope_records::{Direction, EstimateRow, Name, Sink};
+use bufferscope_records::{self as records, EstimateRow, Name, Sink};
 use bufferscope_scenario::NetalyzrTraffic;
 
 use super::Hosts;
-use crate::clock::Slot;
+use crate::event_queue::Slot;
 use crate::hosts::setup::Setup;
 use crate::network::Network;
-use crate::network::packet::{Datagram, Way};
+use crate::network::packet::{Datagram, Direction};
 use crate::observation::recording::Recording;
 
 /// The client and the server of a test.
@@ -43,9 +43,9 @@ impl Netalyzr {
         loop {
             match self.client.next(net.now()) {
                 NetalyzrStep::Send(stage, packet) => {
-                    self.hosts.send(packet, stage as u32, Way::Out, self.flow, net, recording);
+                    self.hosts.send(packet, stage as u32, Direction::Forward, self.flow, net, recording);
                 }
-                NetalyzrStep::Told(estimate) => recording.recorder.estimate(self.row(&estimate)),
+                NetalyzrStep::Estimated(estimate) => recording.recorder.estimate(self.row(&estimate)),
                 NetalyzrStep::Wait(at_ns) => {
                     // An earlier event remains. When it is due, the client says how much longer to wait.
                     if net.events.scheduled_at(self.slot).is_none_or(|planned_ns| planned_ns > at_ns) {
@@ -65,12 +65,12 @@ impl Netalyzr {
     /// A packet has arrived at the server, or an answer at the client.
     pub(super) fn receive<S: Sink>(&mut self, datagram: Datagram, net: &mut Network, recording: &mut Recording<S>) {
         let Some(stage) = NetalyzrStage::of(datagram.stream) else { return };
-        match datagram.way {
-            Way::Out => {
+        match datagram.direction {
+            Direction::Forward => {
                 let answer = stage.answer(&self.test, datagram.seq);
-                self.hosts.send(answer, datagram.stream, Way::Back, self.flow, net, recording);
+                self.hosts.send(answer, datagram.stream, Direction::Reverse, self.flow, net, recording);
             }
-            Way::Back => {
+            Direction::Reverse => {
                 self.client.receive(stage, datagram.seq, net.now());
                 self.begin(net, recording);
             }
@@ -86,7 +86,7 @@ impl Netalyzr {
 
     fn row(&self, estimate: &NetalyzrEstimate) -> EstimateRow {
         let &NetalyzrEstimate { stage, started_ns, idle_ns, loaded_ns, rate_bps, sent, received } = estimate;
-        let direction = if stage == NetalyzrStage::Up { Direction::Up } else { Direction::Down };
+        let direction = if stage == NetalyzrStage::Up { records::Direction::Up } else { records::Direction::Down };
         EstimateRow { traffic: self.name, direction, started_ns, idle_ns, loaded_ns, rate_bps, sent, received }
     }
 }

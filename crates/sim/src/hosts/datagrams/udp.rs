@@ -8,11 +8,11 @@ use super::Hosts;
 use super::agenda::Agenda;
 use crate::hosts::setup::Setup;
 use crate::network::Network;
-use crate::network::packet::{Datagram, Way};
+use crate::network::packet::{Datagram, Direction};
 use crate::observation::recording::Recording;
 use crate::random::Random;
 
-/// The flows of one traffic.
+/// The flows of one entry of traffic.
 #[derive(Debug)]
 pub(crate) struct Udp {
     hosts: Hosts,
@@ -58,7 +58,7 @@ impl Udp {
     pub(super) fn begin<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
         while let Some(index) = self.agenda.due(net.now()) {
             let flow = &mut self.flows[index as usize];
-            self.hosts.send(flow.sender.next(), index, Way::Out, flow.flow, net, recording);
+            self.hosts.send(flow.sender.next(), index, Direction::Forward, flow.flow, net, recording);
             flow.sender.has_left();
             self.plan(index, net.now());
         }

@@ -16,7 +16,7 @@ const WINDOW_NS: u64 = 1_000_000_000;
 #[derive(Debug)]
 pub(super) struct Delivery {
     trace: Trace,
-    /// The next opportunities: their place in the trace, and the beginning of that repetition.
+    /// The next opportunities: their index in the trace, and the beginning of that repetition.
     next: usize,
     base_ns: u64,
     /// Bytes that the opportunities of the present time have left.
@@ -121,10 +121,10 @@ impl Delivery {
         u64::from(packets) * OPPORTUNITY_BYTES
     }
 
-    /// The place after a place.
-    fn after(&self, place: usize, base_ns: u64) -> (usize, u64) {
-        if place + 1 < self.trace.opportunities().len() {
-            (place + 1, base_ns)
+    /// The index after an index.
+    fn after(&self, index: usize, base_ns: u64) -> (usize, u64) {
+        if index + 1 < self.trace.opportunities().len() {
+            (index + 1, base_ns)
         } else {
             (0, base_ns + self.period_ns())
         }

@@ -6,7 +6,7 @@
 
 use bufferscope_scenario as scenario;
 
-use super::{Dequeued, Discipline, Fates, Place, tail_drop};
+use super::{Dequeued, Discipline, QdiscEvents, Attachment, tail_drop};
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
@@ -19,21 +19,21 @@ pub(crate) struct Bfifo {
 impl Discipline for Bfifo {
     type Parameters = scenario::Bfifo;
 
-    fn new(parameters: &scenario::Bfifo, _: Place) -> Result<Self, String> {
+    fn new(parameters: &scenario::Bfifo, _: Attachment) -> Result<Self, String> {
         Ok(Self { queue: Fifo::new(), limit_bytes: parameters.limit_bytes })
     }
 
-    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         let fits = self.queue.bytes() + u64::from(pool.header(packet).frame_bytes) <= self.limit_bytes;
-        tail_drop(fits, packet, &mut self.queue, pool, fates)
+        tail_drop(fits, packet, &mut self.queue, pool, events)
     }
 
-    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Dequeued {
+    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _events: &mut QdiscEvents) -> Dequeued {
         self.queue.pop(pool).into()
     }
 
     /// `fifo_init`: packets over a lowered limit stay until they are sent.
-    fn change(&mut self, to: Self, _pool: &Pool, _fates: &mut Fates) {
+    fn change(&mut self, to: Self, _pool: &Pool, _events: &mut QdiscEvents) {
         self.limit_bytes = to.limit_bytes;
     }
 

@@ -21,7 +21,7 @@ use self::overflow::{Entry, Heap};
 use self::shaper::{Rate, Shaper};
 use self::stock::Stock;
 use self::tins::{Table, Tin};
-use super::{Dequeued, Discipline, Fate, Fates, Place};
+use super::{Dequeued, Discipline, QdiscEvent, QdiscEvents, Attachment};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::segmentation;
 use crate::network::xmit::Xmit;
@@ -66,7 +66,7 @@ struct State {
     link: Encapsulation,
 }
 
-/// What became of a queue that was served.
+/// The result of serving a queue.
 enum Served {
     Packet(PacketId),
     /// It was empty: choose a tin again.
@@ -80,7 +80,7 @@ impl Discipline for Cake {
 
     const KEEPS_TIME: bool = true;
 
-    fn new(parameters: &scenario::Cake, place: Place) -> Result<Self, String> {
+    fn new(parameters: &scenario::Cake, attachment: Attachment) -> Result<Self, String> {
         let mut state = State {
             parameters: parameters.clone(),
             isolation: Isolation::new(parameters.flowmode),
@@ -92,10 +92,10 @@ impl Discipline for Cake {
             memory_limit: 0,
             heap: None,
             autorate: parameters.autorate_ingress.then(|| Autorate::new(parameters.bytes_per_second())),
-            random: Random::new(place.seed, Stream::Qdisc(place.port)),
+            random: Random::new(attachment.seed, Stream::Qdisc(attachment.port)),
             dithers: Dithers::default(),
-            salt: scramble(place.seed ^ u64::from(place.port)),
-            link: place.encapsulation,
+            salt: scramble(attachment.seed ^ u64::from(attachment.port)),
+            link: attachment.encapsulation,
         };
         let tins = tins::shares(parameters.diffserv, 0).len();
         state.tins.resize_with(tins, || Tin::new(state.salt));
@@ -103,12 +103,12 @@ impl Discipline for Cake {
         Ok(Self(Box::new(state)))
     }
 
-    fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
-        self.0.enqueue(packet, now_ns, pool, fates)
+    fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
+        self.0.enqueue(packet, now_ns, pool, events)
     }
 
-    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
-        self.0.dequeue(now_ns, pool, fates)
+    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued {
+        self.0.dequeue(now_ns, pool, events)
     }
 
     #[inline]
@@ -122,13 +122,13 @@ impl Discipline for Cake {
         }
     }
 
-    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
-        self.0.change(*to.0, pool, fates);
+    fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
+        self.0.change(*to.0, pool, events);
     }
 }
 
 impl State {
-    fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+    fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         let header = pool.header_mut(packet);
         let tin_index = usize::from(self.table[usize::from(header.class.dscp())]);
         if self.parameters.wash {
@@ -145,14 +145,14 @@ impl State {
         }
         if header.load.frames() > 1 && self.parameters.split_gso {
             while let Some(first) = segmentation::split_off_first(packet, &self.link, pool) {
-                fates.split(first);
+                events.split(first);
                 self.push(first, tin_index, index, pool);
             }
             self.push(packet, tin_index, index, pool);
         } else {
             self.push(packet, tin_index, index, pool);
             if self.parameters.ack_filter != AckFilter::None {
-                self.filter(packet, tin_index, index, now_ns, pool, fates);
+                self.filter(packet, tin_index, index, now_ns, pool, events);
             }
         }
         if let Some(heap) = self.heap.as_mut().filter(|heap| heap.timeout > 0) {
@@ -165,8 +165,8 @@ impl State {
             }
         }
         self.activate(tin_index, index);
-        match self.drop_surplus((tin_index, index), now_ns, pool, fates) {
-            Xmit::Displacing if fates.has_dropped(packet) => Xmit::Congested,
+        match self.drop_surplus((tin_index, index), now_ns, pool, events) {
+            Xmit::Displacing if events.has_dropped(packet) => Xmit::Congested,
             xmit => xmit,
         }
     }
@@ -179,7 +179,7 @@ impl State {
     }
 
     /// Drops an acknowledgement that the packet, the last of its queue, replaces.
-    fn filter(&mut self, packet: PacketId, tin: usize, index: usize, now_ns: u64, pool: &mut Pool, fates: &mut Fates) {
+    fn filter(&mut self, packet: PacketId, tin: usize, index: usize, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) {
         let queue = &mut self.tins[tin].flows.flows[index].queue;
         let aggressive = self.parameters.ack_filter == AckFilter::Aggressive;
         let Some(replaced) = ack_filter::take_replaced(queue, packet, aggressive, pool) else { return };
@@ -189,7 +189,7 @@ impl State {
             let bytes = overhead::adjusted_bytes(replaced, &self.parameters.link_layer, pool);
             advance(&mut self.shaper, tin, bytes, now_ns, true);
         }
-        fates.drop(replaced, Reason::ACK_FILTER);
+        events.drop(replaced, Reason::ACK_FILTER);
     }
 
     /// A packet has arrived in a queue, which takes its place in the rotation.
@@ -213,10 +213,10 @@ impl State {
 
     /// Drops packets from the head of the longest queue until the memory suffices.
     #[inline]
-    fn drop_surplus(&mut self, own: (usize, usize), now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+    fn drop_surplus(&mut self, own: (usize, usize), now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         let mut result = Xmit::Queued;
         while self.stock.memory > self.memory_limit {
-            if self.drop_longest(now_ns, pool, fates) == own {
+            if self.drop_longest(now_ns, pool, events) == own {
                 result = Xmit::Displacing;
             }
         }
@@ -225,27 +225,27 @@ impl State {
 
     /// Drops a packet of the longest queue (`cake_drop`). Returns the tin and the queue.
     #[cold]
-    fn drop_longest(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> (usize, usize) {
+    fn drop_longest(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> (usize, usize) {
         let heap = self.heap.get_or_insert_with(|| Box::new(Heap::new()));
         let entry = heap.longest(bytes_of(&self.tins));
-        let place = (entry.tin(), entry.queue());
-        let longest = self.tins.get_mut(place.0).and_then(|tin| Some((tin.flows.flows[place.1].queue.pop(pool)?, tin)));
+        let longest_queue = (entry.tin(), entry.queue());
+        let longest = self.tins.get_mut(longest_queue.0).and_then(|tin| Some((tin.flows.flows[longest_queue.1].queue.pop(pool)?, tin)));
         let Some((packet, tin)) = longest else {
             heap.timeout = 0;
-            return place;
+            return longest_queue;
         };
-        tin.flows.flows[place.1].cobalt.on_overflow(&tin.cobalt, now_ns as i64);
+        tin.flows.flows[longest_queue.1].cobalt.on_overflow(&tin.cobalt, now_ns as i64);
         self.stock.remove(packet, tin, pool);
         if self.parameters.ingress {
             let bytes = overhead::adjusted_bytes(packet, &self.parameters.link_layer, pool);
             advance(&mut self.shaper, tin, bytes, now_ns, true);
         }
-        fates.drop(packet, Reason::OVERLIMIT);
+        events.drop(packet, Reason::OVERLIMIT);
         heap.first_shrunk(bytes_of(&self.tins));
-        place
+        longest_queue
     }
 
-    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
+    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued {
         let mut may_decay = true;
         loop {
             if self.stock.backlog.packets == 0 {
@@ -259,7 +259,7 @@ impl State {
                 return Dequeued::Nothing;
             }
             while let Some(index) = self.next_queue(&mut may_decay) {
-                match self.serve(index, now_ns, pool, fates) {
+                match self.serve(index, now_ns, pool, events) {
                     Served::Packet(packet) => {
                         if let Some(heap) = &mut self.heap {
                             heap.timeout = heap.timeout.saturating_sub(1);
@@ -349,7 +349,7 @@ impl State {
 
     /// Takes a packet out of a queue of the chosen tin, as COBALT lets it.
     #[inline]
-    fn serve(&mut self, index: usize, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Served {
+    fn serve(&mut self, index: usize, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Served {
         let ingress = self.parameters.ingress;
         loop {
             let tin = &mut self.tins[self.tin];
@@ -381,11 +381,11 @@ impl State {
             }
             if is_sent {
                 if marked {
-                    fates.0.push(Fate::Marked(packet, Reason::COBALT_MARK));
+                    events.0.push(QdiscEvent::Marked(packet, Reason::COBALT_MARK));
                 }
                 return Served::Packet(packet);
             }
-            fates.drop(packet, Reason::COBALT);
+            events.drop(packet, Reason::COBALT);
             if ingress {
                 return Served::Again;
             }
@@ -411,7 +411,7 @@ impl State {
 
     /// `cake_change`: tins that are given up lose their packets, and a lowered limit of the memory holds from the next
     /// packet on.
-    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
+    fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
         let State { parameters, isolation, tins, table, autorate, .. } = to;
         let kept = tins.len();
         for index in kept..self.tins.len() {
@@ -419,7 +419,7 @@ impl State {
                 let tin = &mut self.tins[index];
                 while let Some(packet) = tin.flows.flows[queue].queue.pop(pool) {
                     self.stock.remove(packet, tin, pool);
-                    fates.drop(packet, Reason::PURGED);
+                    events.drop(packet, Reason::PURGED);
                 }
             }
         }

@@ -4,10 +4,10 @@
 //!
 //! Source: Pan, Prabhakar and Psounis, "CHOKe: A Stateless Active Queue Management Scheme for Approximating Fair
 //! Bandwidth Allocation" (2000), as implemented in Linux (`net/sched/sch_choke.c`):
-//! - packets wait in a ring of a power of two of places, in which a packet dropped from the middle leaves a hole. Three
+//! - packets wait in a ring of a power of two of slots, in which a packet dropped from the middle leaves a hole. Three
 //!   draws that find holes are followed by a look at the head;
 //! - the queue is counted in packets. The average must exceed `min` for a comparison, and `max` for a forced drop;
-//! - the average and the choice of packets are those of RED, in [`super::early`].
+//! - the average and the choice of packets are those of RED, in [`super::red_core`].
 //!
 //! Departures:
 //! - flows are those of [`Header`](crate::network::packet::Header): the hash of addresses and ports, source and
@@ -18,13 +18,13 @@
 
 use bufferscope_scenario::{self as scenario, Averaging, Reason};
 
-use super::early::{Early, Idle, Watch};
-use super::{Dequeued, Discipline, Fates, Place};
+use super::red_core::{RedCore, Idle, Watch};
+use super::{Dequeued, Discipline, QdiscEvents, Attachment};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::xmit::Xmit;
 use crate::random::{Random, Stream};
 
-/// How many places are looked at for a packet to compare with.
+/// How many slots are looked at for a packet to compare with.
 const DRAWS: u32 = 3;
 
 #[derive(Debug)]
@@ -33,48 +33,48 @@ pub(crate) struct Choke {
     backlog: Backlog,
     limit_packets: u32,
     ecn: bool,
-    early: Early,
+    early: RedCore,
     watch: Watch,
     idle: Idle,
     random: Random,
 }
 
-/// A queue from whose middle packets may be taken. Neither its first nor its only place is a hole.
+/// A queue from whose middle packets may be taken. Neither its first nor its only slot is a hole.
 #[derive(Debug)]
 struct Ring {
     /// A power of two of them, of which one stays free.
-    places: Box<[Option<PacketId>]>,
+    slots: Box<[Option<PacketId>]>,
     head: u32,
-    /// The first place behind the queue.
+    /// The first slot behind the queue.
     tail: u32,
 }
 
 impl Discipline for Choke {
     type Parameters = scenario::Choke;
 
-    fn new(parameters: &scenario::Choke, place: Place) -> Result<Self, String> {
+    fn new(parameters: &scenario::Choke, attachment: Attachment) -> Result<Self, String> {
         let Averaging { curve, idle } = parameters.averaging().map_err(|error| format!("choke: {error}"))?;
         Ok(Self {
             ring: Ring::new(parameters.limit_packets),
             backlog: Backlog::default(),
             limit_packets: parameters.limit_packets,
             ecn: parameters.ecn,
-            early: Early::new(curve),
+            early: RedCore::new(curve),
             watch: Watch::default(),
             idle: Idle::new(idle, 0),
-            random: Random::new(place.seed, Stream::Qdisc(place.port)),
+            random: Random::new(attachment.seed, Stream::Qdisc(attachment.port)),
         })
     }
 
-    fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+    fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         self.idle.end(&self.early, &mut self.watch, self.backlog.packets, now_ns);
         let mut marks = false;
         if self.watch.average <= self.early.min {
             self.watch.since_drop = None;
         } else {
-            if let Some(place) = self.match_of(packet, pool) {
-                self.drop_at(place, pool, fates);
-                fates.drop(packet, Reason::CHOKE_MATCHED);
+            if let Some(slot) = self.match_of(packet, pool) {
+                self.drop_at(slot, pool, events);
+                events.drop(packet, Reason::CHOKE_MATCHED);
                 return Xmit::Congested;
             }
             let reason = if self.watch.average > self.early.max {
@@ -85,23 +85,23 @@ impl Discipline for Choke {
             };
             marks = reason.is_some() && self.ecn && pool.header(packet).class.ecn().is_capable();
             if let Some(reason) = reason.filter(|_| !marks) {
-                fates.drop(packet, reason);
+                events.drop(packet, reason);
                 return Xmit::Congested;
             }
         }
         if self.backlog.packets >= self.limit_packets.into() || !self.ring.push(packet) {
-            fates.drop(packet, Reason::OVERLIMIT);
+            events.drop(packet, Reason::OVERLIMIT);
             return Xmit::Dropped;
         }
         if marks {
-            fates.mark(packet, Reason::RED_MARK, pool);
+            events.mark(packet, Reason::RED_MARK, pool);
         }
         self.backlog.packets += 1;
         self.backlog.bytes += u64::from(pool.header(packet).frame_bytes);
         Xmit::Queued
     }
 
-    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Dequeued {
+    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _events: &mut QdiscEvents) -> Dequeued {
         let Some(packet) = self.ring.take(self.ring.head) else { return Dequeued::Nothing };
         self.forget(packet, pool);
         Dequeued::Packet(packet)
@@ -111,16 +111,16 @@ impl Discipline for Choke {
         self.idle.begin(at_ns);
     }
 
-    /// `choke_change`: the average begins anew. Packets stay, as far as a smaller ring has places for them.
-    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
+    /// `choke_change`: the average begins anew. Packets stay, as far as a smaller ring has slots for them.
+    fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
         let Self { ring, random, .. } = std::mem::replace(self, to);
         self.random = random;
-        if ring.places.len() == self.ring.places.len() {
+        if ring.slots.len() == self.ring.slots.len() {
             self.ring = ring;
         } else {
             for packet in ring.iter() {
                 if !self.ring.push(packet) {
-                    fates.drop(packet, Reason::OVERLIMIT);
+                    events.drop(packet, Reason::OVERLIMIT);
                 }
             }
         }
@@ -145,35 +145,35 @@ impl Discipline for Choke {
 }
 
 impl Choke {
-    /// The place of a packet of the same flow, if the one drawn is of it.
+    /// The slot of a packet of the same flow, if the one drawn is of it.
     fn match_of(&mut self, packet: PacketId, pool: &Pool) -> Option<u32> {
-        let place = self.draw()?;
+        let slot = self.draw()?;
         let flow = |packet| {
             let header = pool.header(packet);
             (header.tuple_hash(), header.source, header.destination)
         };
-        let drawn = self.ring.places[place as usize]?;
-        (flow(drawn) == flow(packet)).then_some(place)
+        let drawn = self.ring.slots[slot as usize]?;
+        (flow(drawn) == flow(packet)).then_some(slot)
     }
 
-    /// A random place with a packet, unless the queue is empty (`choke_peek_random`).
+    /// A random slot with a packet, unless the queue is empty (`choke_peek_random`).
     fn draw(&mut self) -> Option<u32> {
         let length = self.ring.length();
         if length == 0 {
             return None;
         }
-        let mut places = (0..DRAWS).map(|_| {
+        let mut slots = (0..DRAWS).map(|_| {
             let number = (u64::from(self.random.next_u32()) * u64::from(length)) >> 32;
-            self.ring.place(number as u32)
+            self.ring.slot(number as u32)
         });
-        let drawn = places.find(|&place| self.ring.places[place as usize].is_some());
+        let drawn = slots.find(|&slot| self.ring.slots[slot as usize].is_some());
         Some(drawn.unwrap_or(self.ring.head))
     }
 
-    fn drop_at(&mut self, place: u32, pool: &Pool, fates: &mut Fates) {
-        if let Some(packet) = self.ring.take(place) {
+    fn drop_at(&mut self, slot: u32, pool: &Pool, events: &mut QdiscEvents) {
+        if let Some(packet) = self.ring.take(slot) {
             self.forget(packet, pool);
-            fates.drop(packet, Reason::CHOKE_MATCHED);
+            events.drop(packet, Reason::CHOKE_MATCHED);
         }
     }
 
@@ -186,22 +186,22 @@ impl Choke {
 
 impl Ring {
     fn new(limit_packets: u32) -> Self {
-        let places = vec![None; (limit_packets as usize + 1).next_power_of_two()];
-        Self { places: places.into_boxed_slice(), head: 0, tail: 0 }
+        let slots = vec![None; (limit_packets as usize + 1).next_power_of_two()];
+        Self { slots: slots.into_boxed_slice(), head: 0, tail: 0 }
     }
 
-    /// Number of places from the head to the tail, holes among them.
+    /// Number of slots from the head to the tail, holes among them.
     fn length(&self) -> u32 {
         self.wrapped(self.tail.wrapping_sub(self.head))
     }
 
-    /// The place that is so many behind the head.
-    fn place(&self, number: u32) -> u32 {
+    /// The slot that is so many behind the head.
+    fn slot(&self, number: u32) -> u32 {
         self.wrapped(self.head.wrapping_add(number))
     }
 
-    fn wrapped(&self, place: u32) -> u32 {
-        place & (self.places.len() as u32 - 1)
+    fn wrapped(&self, slot: u32) -> u32 {
+        slot & (self.slots.len() as u32 - 1)
     }
 
     /// Returns whether there was room.
@@ -210,15 +210,15 @@ impl Ring {
         if next == self.head {
             return false;
         }
-        self.places[self.tail as usize] = Some(packet);
+        self.slots[self.tail as usize] = Some(packet);
         self.tail = next;
         true
     }
 
-    /// Takes the packet at `place`, which becomes a hole. Holes at the head are skipped.
-    fn take(&mut self, place: u32) -> Option<PacketId> {
-        let packet = self.places[place as usize].take()?;
-        while self.head != self.tail && self.places[self.head as usize].is_none() {
+    /// Takes the packet at `slot`, which becomes a hole. Holes at the head are skipped.
+    fn take(&mut self, slot: u32) -> Option<PacketId> {
+        let packet = self.slots[slot as usize].take()?;
+        while self.head != self.tail && self.slots[self.head as usize].is_none() {
             self.head = self.wrapped(self.head + 1);
         }
         Some(packet)
@@ -226,7 +226,7 @@ impl Ring {
 
     /// The packets, oldest first.
     fn iter(&self) -> impl Iterator<Item = PacketId> {
-        (0..self.length()).filter_map(|number| self.places[self.place(number) as usize])
+        (0..self.length()).filter_map(|number| self.slots[self.slot(number) as usize])
     }
 }
 

@@ -1,5 +1,5 @@
 use super::super::testing::{Bench, FRAME, Flow};
-use super::super::{Place, Qdisc};
+use super::super::{Attachment, Qdisc};
 use super::*;
 use crate::network::traffic_class::{Ecn, TrafficClass};
 
@@ -55,9 +55,9 @@ fn above_min_two_packets_of_a_flow_are_dropped_together() {
         assert_eq!(arrive(&mut bench, 7, Ecn::NotEct), (Xmit::Queued, Vec::new()));
     }
     // The average becomes 9/4. Whatever is drawn matches.
-    let (xmit, fates) = arrive(&mut bench, 7, Ecn::Ect0);
+    let (xmit, events) = arrive(&mut bench, 7, Ecn::Ect0);
     assert_eq!(xmit, Xmit::Congested);
-    let [drawn, arrived] = fates[..] else { unreachable!("{fates:?}") };
+    let [drawn, arrived] = events[..] else { unreachable!("{events:?}") };
     assert!(drawn.0 < 4);
     assert_eq!((drawn.1, arrived), (Reason::CHOKE_MATCHED, (4, Reason::CHOKE_MATCHED)));
     assert_eq!(bench.backlog(), (3, 3 * u64::from(FRAME)));
@@ -85,7 +85,7 @@ fn other_addresses_make_another_flow() {
 }
 
 #[test]
-fn the_limit_and_a_forced_drop_are_told_apart() {
+fn the_limit_and_a_forced_drop_are_distinguished() {
     let mut bench = bench(parameters());
     averages(&mut bench, 8);
     // 23 is below 6 * 4: only the limit is in the way. Then 23 - 5 + 8 = 26.
@@ -124,7 +124,7 @@ fn holes_at_the_head_are_skipped_and_others_take_places() {
     averages(&mut bench, 4);
     let ids: Vec<PacketId> = choke(&mut bench).ring.iter().collect();
     assert!(ids[..3].iter().all(|&id| ring.push(id)));
-    assert!(!ring.push(ids[3]), "one of four places stays free");
+    assert!(!ring.push(ids[3]), "one of four slots stays free");
     assert_eq!(ring.take(1), Some(ids[1]));
     assert!(!ring.push(ids[3]), "a hole in the middle is no room");
     assert_eq!(ring.take(ring.head), Some(ids[0]));
@@ -137,7 +137,7 @@ fn holes_at_the_head_are_skipped_and_others_take_places() {
 fn a_change_keeps_what_the_smaller_ring_holds_and_forgets_the_average() {
     let mut bench = bench(parameters());
     averages(&mut bench, 8);
-    // A limit of 5 has a ring of 8 places, of which 7 can be used.
+    // A limit of 5 has a ring of 8 slots, of which 7 can be used.
     let changed = scenario::Choke { limit_packets: 5, max_packets: 5, ..parameters() };
     assert_eq!(bench.change(&scenario::Qdisc::Choke(changed)), [(7, Reason::OVERLIMIT)]);
     assert_eq!(bench.backlog(), (7, 7 * u64::from(FRAME)));
@@ -149,6 +149,6 @@ fn a_change_keeps_what_the_smaller_ring_holds_and_forgets_the_average() {
 #[test]
 fn parameters_that_tc_refuses_are_refused() {
     let refused = scenario::Choke { burst_packets: 1, ..parameters() };
-    let place = Place { port: 0, node: 0, encapsulation: scenario::Encapsulation::adding(14), seed: 1, now_ns: 0 };
-    assert!(Qdisc::new(&scenario::Qdisc::Choke(refused), place).is_err());
+    let attachment = Attachment { port: 0, node: 0, encapsulation: scenario::Encapsulation::adding(14), seed: 1, now_ns: 0 };
+    assert!(Qdisc::new(&scenario::Qdisc::Choke(refused), attachment).is_err());
 }

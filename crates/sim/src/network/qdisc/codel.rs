@@ -9,7 +9,7 @@ use bufferscope_scenario::sizes::MTU_BYTES;
 use bufferscope_scenario::{self as scenario};
 
 use super::codel_law::{Law, State};
-use super::{Dequeued, Discipline, Fates, Place, drop_surplus, tail_drop};
+use super::{Dequeued, Discipline, QdiscEvents, Attachment, drop_surplus, tail_drop};
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
@@ -24,25 +24,25 @@ pub(crate) struct Codel {
 impl Discipline for Codel {
     type Parameters = scenario::Codel;
 
-    fn new(parameters: &scenario::Codel, place: Place) -> Result<Self, String> {
+    fn new(parameters: &scenario::Codel, attachment: Attachment) -> Result<Self, String> {
         let scenario::Codel { limit_packets, target_ns, interval_ns, ecn, ce_threshold_ns } = *parameters;
         Ok(Self {
             queue: Fifo::new(),
             limit_packets,
-            law: Law::new((target_ns, interval_ns), ecn, ce_threshold_ns, place.encapsulation.frame_bytes(MTU_BYTES)),
+            law: Law::new((target_ns, interval_ns), ecn, ce_threshold_ns, attachment.encapsulation.frame_bytes(MTU_BYTES)),
             state: State::default(),
         })
     }
 
-    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         let fits = self.queue.packets() < self.limit_packets;
-        tail_drop(fits, packet, &mut self.queue, pool, fates)
+        tail_drop(fits, packet, &mut self.queue, pool, events)
     }
 
     // Without inlining, the result is returned through memory, and a run with one flow is 1.5 % slower.
     #[inline]
-    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
-        self.state.dequeue(&self.law, &mut self.queue, now_ns, pool, fates).into()
+    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued {
+        self.state.dequeue(&self.law, &mut self.queue, now_ns, pool, events).into()
     }
 
     fn idle_since(&mut self, _at_ns: u64) {
@@ -50,10 +50,10 @@ impl Discipline for Codel {
     }
 
     /// `codel_change`: the state of the control law stays, and packets over a lowered limit are dropped from the head.
-    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
+    fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
         self.limit_packets = to.limit_packets;
         self.law = to.law;
-        drop_surplus(self.limit_packets, &mut self.queue, pool, fates);
+        drop_surplus(self.limit_packets, &mut self.queue, pool, events);
     }
 
     fn backlog(&self) -> Backlog {

@@ -13,7 +13,7 @@
 
 use bufferscope_scenario::{DsFilter, Reason};
 
-use super::Fates;
+use super::QdiscEvents;
 use super::flow_queues::TurnQueue;
 use crate::network::pool::{Fifo, PacketId, Pool};
 
@@ -111,7 +111,7 @@ impl State {
         source: &mut impl Source,
         now_ns: u64,
         pool: &mut Pool,
-        fates: &mut Fates,
+        events: &mut QdiscEvents,
     ) -> Option<PacketId> {
         let now = ticks(now_ns);
         let Some(packet) = source.pop(pool) else {
@@ -121,8 +121,8 @@ impl State {
         let may_drop = self.may_drop(law, Some(packet), source, now, pool);
         let (packet, marked) = match (self.dropping, may_drop) {
             (false, false) => (Some(packet), false),
-            (false, true) => self.start_dropping(law, packet, source, now, pool, fates),
-            (true, true) => self.keep_dropping(law, packet, source, now, pool, fates),
+            (false, true) => self.start_dropping(law, packet, source, now, pool, events),
+            (true, true) => self.keep_dropping(law, packet, source, now, pool, events),
             (true, false) => {
                 self.dropping = false;
                 (Some(packet), false)
@@ -132,7 +132,7 @@ impl State {
         if let (Some(packet), true, false) = (packet, late, marked)
             && law.ce_filter.is_none_or(|filter| filter.passes(pool.header(packet).class.byte()))
         {
-            fates.mark(packet, Reason::CODEL_MARK, pool);
+            events.mark(packet, Reason::CODEL_MARK, pool);
         }
         packet
     }
@@ -178,10 +178,10 @@ impl State {
         source: &mut impl Source,
         now: Ticks,
         pool: &mut Pool,
-        fates: &mut Fates,
+        events: &mut QdiscEvents,
     ) -> (Option<PacketId>, bool) {
-        let marked = mark(law, packet, pool, fates);
-        let packet = if marked { Some(packet) } else { self.replace(law, packet, source, now, pool, fates).0 };
+        let marked = mark(law, packet, pool, events);
+        let packet = if marked { Some(packet) } else { self.replace(law, packet, source, now, pool, events).0 };
         self.dropping = true;
         // If packets were dropped recently, the rate of dropping that was needed then is a better start than the
         // lowest.
@@ -207,17 +207,17 @@ impl State {
         source: &mut impl Source,
         now: Ticks,
         pool: &mut Pool,
-        fates: &mut Fates,
+        events: &mut QdiscEvents,
     ) -> (Option<PacketId>, bool) {
         let mut packet = packet;
         while !is_after(self.drop_next, now) {
             self.count = self.count.wrapping_add(1);
             self.newton_step();
-            if mark(law, packet, pool, fates) {
+            if mark(law, packet, pool, events) {
                 self.drop_next = self.control_law(law, self.drop_next);
                 return (Some(packet), true);
             }
-            let (next, may_drop) = self.replace(law, packet, source, now, pool, fates);
+            let (next, may_drop) = self.replace(law, packet, source, now, pool, events);
             let Some(next) = next.filter(|_| may_drop) else {
                 self.dropping = false;
                 return (next, false);
@@ -236,9 +236,9 @@ impl State {
         source: &mut impl Source,
         now: Ticks,
         pool: &Pool,
-        fates: &mut Fates,
+        events: &mut QdiscEvents,
     ) -> (Option<PacketId>, bool) {
-        fates.drop(packet, Reason::CODEL);
+        events.drop(packet, Reason::CODEL);
         let next = source.pop(pool);
         (next, self.may_drop(law, next, source, now, pool))
     }
@@ -260,8 +260,8 @@ impl State {
 }
 
 /// Marks the packet instead of dropping it, if both sides agree.
-fn mark(law: &Law, packet: PacketId, pool: &mut Pool, fates: &mut Fates) -> bool {
-    law.ecn && fates.mark(packet, Reason::CODEL_MARK, pool)
+fn mark(law: &Law, packet: PacketId, pool: &mut Pool, events: &mut QdiscEvents) -> bool {
+    law.ecn && events.mark(packet, Reason::CODEL_MARK, pool)
 }
 
 /// A point in time as the kernel's CoDel sees it.

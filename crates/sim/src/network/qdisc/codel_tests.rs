@@ -130,8 +130,8 @@ fn codel_has_a_hard_limit() {
 #[test]
 fn codel_drops_what_is_over_a_lowered_limit_from_the_head() {
     let mut bench = standing_queue(parameters(), 5, 0, Ecn::Ect0);
-    let fates = bench.change(&scenario::Qdisc::Codel(scenario::Codel { limit_packets: 2, ecn: true, ..parameters() }));
-    assert_eq!(fates, [0, 1, 2].map(|number| (number, Reason::OVERLIMIT)));
+    let events = bench.change(&scenario::Qdisc::Codel(scenario::Codel { limit_packets: 2, ecn: true, ..parameters() }));
+    assert_eq!(events, [0, 1, 2].map(|number| (number, Reason::OVERLIMIT)));
     assert_eq!(bench.dequeue(MS).0, Some((3, Ecn::Ect0)));
 }
 

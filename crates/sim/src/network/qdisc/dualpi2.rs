@@ -30,7 +30,7 @@ use bufferscope_programs::Uniform;
 use bufferscope_scenario::sizes::FRAME_BYTES;
 use bufferscope_scenario::{self as scenario, Encapsulation, Reason, StepThreshold};
 
-use super::{Dequeued, Discipline, Fates, Place, each_segment};
+use super::{Dequeued, Discipline, QdiscEvents, Attachment, each_segment};
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::traffic_class::Ecn;
 use crate::network::truesize::truesize;
@@ -122,12 +122,12 @@ impl Discipline for Dualpi2 {
 
     const KEEPS_TIME: bool = true;
 
-    fn new(parameters: &scenario::Dualpi2, place: Place) -> Result<Self, String> {
-        let mut random = Random::new(place.seed, Stream::Qdisc(place.port));
-        let settings = Settings::new(parameters, place.encapsulation);
+    fn new(parameters: &scenario::Dualpi2, attachment: Attachment) -> Result<Self, String> {
+        let mut random = Random::new(attachment.seed, Stream::Qdisc(attachment.port));
+        let settings = Settings::new(parameters, attachment.encapsulation);
         let controller = Controller::new(&parameters.controller);
         // If the network was built with it, the kernel's timer has been running since then, so its phase is arbitrary.
-        let after_ns = if place.now_ns == 0 { random.below(controller.tupdate_ns) } else { controller.tupdate_ns };
+        let after_ns = if attachment.now_ns == 0 { random.below(controller.tupdate_ns) } else { controller.tupdate_ns };
         let state = State {
             credit: settings.initial_credit(),
             settings,
@@ -135,26 +135,26 @@ impl Discipline for Dualpi2 {
             applies_step: VecDeque::new(),
             memory_bytes: 0,
             random,
-            due_ns: place.now_ns + after_ns,
+            due_ns: attachment.now_ns + after_ns,
         };
         Ok(Self { classic: Fifo::new(), scalable: Fifo::new(), state: Box::new(state) })
     }
 
-    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         if !self.state.settings.splits {
-            return self.enqueue_one(packet, pool, fates);
+            return self.enqueue_one(packet, pool, events);
         }
         let link = self.state.settings.link;
-        each_segment(packet, &link, pool, fates, |packet, pool, fates| self.enqueue_one(packet, pool, fates))
+        each_segment(packet, &link, pool, events, |packet, pool, events| self.enqueue_one(packet, pool, events))
     }
 
-    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
+    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued {
         while let Some(Taken { packet, is_scalable, applies_step, credit }) = self.take(pool) {
-            if !self.state.settings.drops_on_arrival && self.signal(packet, is_scalable, pool, fates) == Verdict::Drop {
+            if !self.state.settings.drops_on_arrival && self.signal(packet, is_scalable, pool, events) == Verdict::Drop {
                 continue;
             }
             if applies_step && self.is_above_step(now_ns - pool.header(packet).at_ns) {
-                fates.mark(packet, Reason::STEP_MARK, pool);
+                events.mark(packet, Reason::STEP_MARK, pool);
             }
             self.state.credit += credit;
             return Dequeued::Packet(packet);
@@ -164,7 +164,7 @@ impl Discipline for Dualpi2 {
 
     /// `dualpi2_change`: the probability and the timer stay, the credit does not, and packets over a lowered limit are
     /// dropped from the heads, those of the C queue first.
-    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
+    fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
         let state = &mut *self.state;
         state.controller.change(to.state.controller);
         state.settings = to.state.settings;
@@ -174,7 +174,7 @@ impl Discipline for Dualpi2 {
         {
             let taken = if self.classic.is_empty() { self.pop_scalable(pool) } else { self.pop_classic(pool) };
             let Some(taken) = taken else { break };
-            fates.drop(taken.packet, Reason::OVERLIMIT);
+            events.drop(taken.packet, Reason::OVERLIMIT);
         }
     }
 
@@ -190,7 +190,7 @@ impl Discipline for Dualpi2 {
         Some(self.state.due_ns)
     }
 
-    fn on_timer(&mut self, now_ns: u64, pool: &mut Pool, _fates: &mut Fates) {
+    fn on_timer(&mut self, now_ns: u64, pool: &mut Pool, _events: &mut QdiscEvents) {
         let delay_ns = |queue: &Fifo| queue.front().map_or(0, |packet| now_ns - pool.header(packet).at_ns);
         let delay_ns = delay_ns(&self.classic).max(delay_ns(&self.scalable));
         let State { settings, controller, due_ns, .. } = &mut *self.state;
@@ -208,18 +208,18 @@ impl Dualpi2 {
     }
 
     /// Enqueues a packet as it is (`dualpi2_enqueue_skb`).
-    fn enqueue_one(&mut self, packet: PacketId, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+    fn enqueue_one(&mut self, packet: PacketId, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         let header = pool.header(packet);
         let (memory_bytes, settings) = (truesize(packet, pool), &self.state.settings);
         let is_scalable = settings.is_scalable(header.class.ecn());
         if self.packets() >= settings.limit_packets
             || self.state.memory_bytes + memory_bytes > settings.memory_limit_bytes
         {
-            fates.drop(packet, Reason::OVERLIMIT);
+            events.drop(packet, Reason::OVERLIMIT);
             return Xmit::Dropped;
         }
-        if settings.drops_on_arrival && self.signal(packet, is_scalable, pool, fates) == Verdict::Drop {
-            // The kernel tells the sender that the packet is on its way.
+        if settings.drops_on_arrival && self.signal(packet, is_scalable, pool, events) == Verdict::Drop {
+            // The kernel returns success to the sender.
             return Xmit::Left;
         }
         let state = &mut *self.state;
@@ -269,7 +269,7 @@ impl Dualpi2 {
     }
 
     /// Drops or marks a packet at random (`must_drop`).
-    fn signal(&mut self, packet: PacketId, is_scalable: bool, pool: &mut Pool, fates: &mut Fates) -> Verdict {
+    fn signal(&mut self, packet: PacketId, is_scalable: bool, pool: &mut Pool, events: &mut QdiscEvents) -> Verdict {
         if self.backlog().bytes < STANDING_BYTES {
             return Verdict::Pass;
         }
@@ -277,13 +277,13 @@ impl Dualpi2 {
         let verdict = if is_scalable { self.state.scalable_verdict() } else { self.state.classic_verdict(is_capable) };
         match verdict {
             Verdict::Pass => {}
-            Verdict::Mark => _ = fates.mark(packet, Reason::DUALPI2_MARK, pool),
-            Verdict::Drop => fates.drop(packet, Reason::DUALPI2),
+            Verdict::Mark => _ = events.mark(packet, Reason::DUALPI2_MARK, pool),
+            Verdict::Drop => events.drop(packet, Reason::DUALPI2),
         }
         verdict
     }
 
-    /// Is a packet that leaves the L queue after this time to be marked (`do_step_aqm`)?
+    /// Whether a packet that leaves the L queue after this time is to be marked (`do_step_aqm`).
     fn is_above_step(&self, delay_ns: u64) -> bool {
         match self.state.settings.step_threshold {
             StepThreshold::Time(most_ns) => delay_ns > most_ns.min(u32::MAX.into()),
@@ -350,7 +350,7 @@ impl Settings {
         }
     }
 
-    /// Does a packet with this field belong in the L queue?
+    /// Whether a packet with this field belongs in the L queue.
     fn is_scalable(&self, ecn: Ecn) -> bool {
         match ecn {
             Ecn::NotEct => false,

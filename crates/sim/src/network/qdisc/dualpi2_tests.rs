@@ -182,7 +182,7 @@ fn the_step_can_be_a_number_of_packets_and_needs_a_least_queue() {
     let step = StepThreshold::Packets(3);
     let mut bench = bench(scenario::Dualpi2 { step_threshold: step, min_qlen_step: 2, ..parameters() });
     arrive(&mut bench, 8, 0, Ecn::Ect1);
-    let marked: Vec<_> = (0..8).flat_map(|_| bench.dequeue(0).1).map(|fate| fate.0).collect();
+    let marked: Vec<_> = (0..8).flat_map(|_| bench.dequeue(0).1).map(|event| event.0).collect();
     // The first leaves seven behind, but found none; the fourth leaves four; the fifth three.
     assert_eq!(marked, [2, 3]);
 }
@@ -210,7 +210,7 @@ fn signals_are_given_on_departure_or_on_arrival() {
     let mut early = with_probability(early, CERTAIN);
     arrive(&mut early, 2, 0, Ecn::NotEct);
     let class = TrafficClass::new(0, Ecn::NotEct);
-    assert_eq!(early.arrive(0, FRAME, class), (Xmit::Left, vec![(2, Reason::DUALPI2)]), "the sender is not told");
+    assert_eq!(early.arrive(0, FRAME, class), (Xmit::Left, vec![(2, Reason::DUALPI2)]), "the sender is not notified");
     assert_eq!(early.dequeue(0), (Some((0, Ecn::NotEct)), vec![]));
 }
 
@@ -261,7 +261,7 @@ fn a_change_keeps_the_probability_and_drops_from_the_c_queue_first() {
     let found = (state.controller.probability, state.controller.target_ns, state.controller.alpha, state.credit);
     assert_eq!(found, (TENTH, 5 * MS, 88, -1514 * 60));
     assert_eq!(bench.qdisc().timer(), due_ns, "the timer goes on");
-    let fates = bench.change(&scenario::Qdisc::Dualpi2(scenario::Dualpi2 { limit_packets: 1, ..other }));
-    assert_eq!(fates, vec![(2, Reason::OVERLIMIT), (3, Reason::OVERLIMIT)]);
+    let events = bench.change(&scenario::Qdisc::Dualpi2(scenario::Dualpi2 { limit_packets: 1, ..other }));
+    assert_eq!(events, vec![(2, Reason::OVERLIMIT), (3, Reason::OVERLIMIT)]);
     assert_eq!(bench.backlog(), (1, FRAME.into()));
 }

@@ -17,8 +17,8 @@ use bufferscope_scenario::sizes::{FRAME_BYTES, MSS_BYTES};
 use bufferscope_scenario::{self as scenario, Cells, Diffserv, FlowMode, LinkLayer};
 use proptest::prelude::*;
 
-use super::testing::{Flow, place, segment};
-use super::{Dequeued, Fate, Fates, Qdisc};
+use super::testing::{Flow, attachment, segment};
+use super::{Dequeued, Qdisc, QdiscEvent, QdiscEvents};
 use crate::network::pool::{PacketId, Pool};
 use crate::network::traffic_class::{Ecn, TrafficClass};
 
@@ -58,7 +58,7 @@ struct Scheduler {
     rounding_bytes: u32,
 }
 
-/// The disciplines that promise fairness between flows, with queues enough to tell the flows apart.
+/// The disciplines that promise fairness between flows, with queues enough to separate the flows.
 fn scheduler() -> impl Strategy<Value = Scheduler> {
     let kinds = prop::sample::select(vec!["fq_codel", "fq_pie", "fq", "sfq", "cake"]);
     let quantum = || 100..=20_000_u32;
@@ -135,7 +135,7 @@ struct Contest {
     scheduler: Scheduler,
     qdisc: Qdisc,
     pool: Pool,
-    fates: Fates,
+    events: QdiscEvents,
     now_ns: u64,
     waiting: [u32; FLOWS],
     intervals: [Option<Interval>; PAIRS.len()],
@@ -145,10 +145,10 @@ struct Contest {
 impl Contest {
     fn new(scheduler: Scheduler) -> Self {
         Self {
-            qdisc: Qdisc::new(&scheduler.parameters, place(0)).expect("Linux takes these parameters"),
+            qdisc: Qdisc::new(&scheduler.parameters, attachment(0)).expect("Linux takes these parameters"),
             scheduler,
             pool: Pool::new(),
-            fates: Fates::default(),
+            events: QdiscEvents::default(),
             now_ns: 0,
             waiting: [0; FLOWS],
             intervals: [None; PAIRS.len()],
@@ -173,14 +173,14 @@ impl Contest {
         self.largest_bytes = self.largest_bytes.max(header.frame_bytes);
         let id = self.pool.insert(header, body);
         self.waiting[flow] += 1;
-        self.qdisc.enqueue(id, self.now_ns, &mut self.pool, &mut self.fates);
+        self.qdisc.enqueue(id, self.now_ns, &mut self.pool, &mut self.events);
         self.settle();
     }
 
     /// The link takes a packet. If a shaper holds it back, time passes until it may leave.
     fn take(&mut self) {
         loop {
-            let dequeued = self.qdisc.dequeue(self.now_ns, &mut self.pool, &mut self.fates);
+            let dequeued = self.qdisc.dequeue(self.now_ns, &mut self.pool, &mut self.events);
             if let Dequeued::Packet(id) = dequeued {
                 self.serve(id);
             }
@@ -194,7 +194,7 @@ impl Contest {
 
     fn wait_until(&mut self, end_ns: u64) {
         while let Some(due_ns) = self.qdisc.timer().filter(|&due_ns| due_ns <= end_ns) {
-            self.qdisc.on_timer(due_ns, &mut self.pool, &mut self.fates);
+            self.qdisc.on_timer(due_ns, &mut self.pool, &mut self.events);
             self.settle();
         }
         self.now_ns = end_ns;
@@ -231,13 +231,13 @@ impl Contest {
 
     /// Enters what the discipline decided. An interval ends when one of the flows has no packet left.
     fn settle(&mut self) {
-        for fate in std::mem::take(&mut self.fates.0) {
-            match fate {
-                Fate::Dropped(id, _) => {
+        for event in std::mem::take(&mut self.events.0) {
+            match event {
+                QdiscEvent::Dropped(id, _) => {
                     self.leave(id);
                 }
-                Fate::Split(id) | Fate::Copied(id) => self.waiting[self.pool.header(id).flow as usize] += 1,
-                Fate::Marked(..) => {}
+                QdiscEvent::Split(id) | QdiscEvent::Copied(id) => self.waiting[self.pool.header(id).flow as usize] += 1,
+                QdiscEvent::Marked(..) => {}
             }
         }
         for (pair, interval) in PAIRS.iter().zip(&mut self.intervals) {

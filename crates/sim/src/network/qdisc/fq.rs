@@ -35,7 +35,7 @@ use bufferscope_scenario::sizes::FRAME_BYTES;
 use bufferscope_scenario::{self as scenario, NodeIndex, Reason};
 
 use super::flow_queues::{List, Listed, UNLISTED};
-use super::{Dequeued, Discipline, Fates, Place};
+use super::{Dequeued, Discipline, QdiscEvents, Attachment};
 use crate::network::packet::Body;
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
@@ -108,16 +108,16 @@ struct Flow {
     link: u32,
     /// The next flow in the same bucket, or on the chain of forgotten ones.
     chain: u32,
-    place: Standing,
+    state: FlowState,
     /// The next packet leaves at this time at the earliest. 0 if it was never limited.
     next_at_ns: u64,
     /// When it was found empty, in jiffies, made odd.
     empty_since: u64,
 }
 
-/// Where a flow is.
+/// The state of a flow: `throttled`, `detached`, or on a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum FlowState {
     /// On no list: it was found empty.
     Detached,
     /// On the list of new or of old flows.
@@ -137,7 +137,7 @@ impl Discipline for Fq {
 
     const KEEPS_TIME: bool = true;
 
-    fn new(parameters: &scenario::Fq, place: Place) -> Result<Self, String> {
+    fn new(parameters: &scenario::Fq, attachment: Attachment) -> Result<Self, String> {
         let settings = Settings {
             limit_packets: parameters.limit_packets.into(),
             flow_limit_packets: parameters.flow_limit_packets,
@@ -164,18 +164,18 @@ impl Discipline for Fq {
                 throttled: BinaryHeap::new(),
                 throttlings: 0,
                 backlog: Backlog::default(),
-                node: place.node,
-                timers: Timers::of_node(place.node, place.seed),
+                node: attachment.node,
+                timers: Timers::of_node(attachment.node, attachment.seed),
                 last_arrival: 0,
             }),
             has_short_horizon: parameters.pacing && parameters.horizon_ns < scenario::Fq::HORIZON_NS,
         })
     }
 
-    fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+    fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         let inner = &mut *self.inner;
         if inner.backlog.packets >= inner.settings.limit_packets {
-            fates.drop(packet, Reason::OVERLIMIT);
+            events.drop(packet, Reason::OVERLIMIT);
             return Xmit::Dropped;
         }
         let jiffies = inner.jiffies(now_ns);
@@ -183,14 +183,14 @@ impl Discipline for Fq {
         let index = inner.flow_of(packet, jiffies, pool);
         let flow = &mut inner.flows[index as usize];
         if flow.queue.packets() >= inner.settings.flow_limit_packets {
-            fates.drop(packet, Reason::FLOW_LIMIT);
+            events.drop(packet, Reason::FLOW_LIMIT);
             return Xmit::Dropped;
         }
         flow.queue.push(packet, pool);
         inner.backlog.packets += 1;
         inner.backlog.bytes += u64::from(pool.header(packet).frame_bytes);
-        if flow.place == Standing::Detached {
-            flow.place = Standing::Listed;
+        if flow.state == FlowState::Detached {
+            flow.state = FlowState::Listed;
             if jiffies > flow.empty_since + inner.settings.refill_jiffies {
                 // The kernel compares without signs, so a credit below zero would stay as it is.
                 let credit = flow.credit.cast_unsigned().max(inner.settings.quantum_bytes);
@@ -202,7 +202,7 @@ impl Discipline for Fq {
         Xmit::Queued
     }
 
-    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
+    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued {
         let inner = &mut *self.inner;
         if inner.backlog.packets == 0 {
             return Dequeued::Nothing;
@@ -213,7 +213,7 @@ impl Discipline for Fq {
             if !flow.queue.is_empty() && now_ns < flow.next_at_ns {
                 inner.throttle();
             } else if let Some(packet) = inner.pop(index, pool) {
-                inner.mark_late(index, packet, now_ns, pool, fates);
+                inner.mark_late(index, packet, now_ns, pool, events);
                 inner.charge(index, packet, now_ns, pool);
                 return Dequeued::Packet(packet);
             } else {
@@ -227,7 +227,7 @@ impl Discipline for Fq {
     }
 
     /// `fq_change`: flows stay, though they may move to other buckets.
-    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
+    fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
         self.has_short_horizon = to.has_short_horizon;
         let inner = &mut *self.inner;
         let Inner { settings, buckets, .. } = *to.inner;
@@ -240,7 +240,7 @@ impl Discipline for Fq {
             match inner.pop(index, pool) {
                 Some(packet) => {
                     inner.flows[index as usize].spend(pool.header(packet).frame_bytes);
-                    fates.drop(packet, Reason::OVERLIMIT);
+                    events.drop(packet, Reason::OVERLIMIT);
                 }
                 None => inner.retire(inner.last_arrival),
             }
@@ -299,7 +299,7 @@ impl Inner {
             credit: self.settings.initial_quantum_bytes.cast_signed(),
             link: UNLISTED,
             chain: self.buckets[bucket],
-            place: Standing::Detached,
+            state: FlowState::Detached,
             next_at_ns: 0,
             empty_since: jiffies | 1,
         };
@@ -325,7 +325,7 @@ impl Inner {
         while index != END {
             let flow = &mut self.flows[index as usize];
             let next = flow.chain;
-            let is_old = flow.place == Standing::Detached && jiffies > flow.empty_since + FORGET_AFTER_JIFFIES;
+            let is_old = flow.state == FlowState::Detached && jiffies > flow.empty_since + FORGET_AFTER_JIFFIES;
             let head = if is_old && flow.key != key { &mut self.free } else { &mut self.buckets[bucket] };
             flow.chain = std::mem::replace(head, index);
             if is_old && flow.key != key {
@@ -385,7 +385,7 @@ impl Inner {
     fn throttle(&mut self) {
         let Some((index, _)) = self.remove_next() else { return };
         let flow = &mut self.flows[index as usize];
-        flow.place = Standing::Throttled;
+        flow.state = FlowState::Throttled;
         self.throttlings += 1;
         self.throttled.push(Reverse((flow.next_at_ns, self.throttlings, index)));
     }
@@ -397,7 +397,7 @@ impl Inner {
         {
             let index = *index;
             self.throttled.pop();
-            self.flows[index as usize].place = Standing::Listed;
+            self.flows[index as usize].state = FlowState::Listed;
             self.old.append(index, &mut self.flows);
         }
     }
@@ -409,7 +409,7 @@ impl Inner {
             self.old.append(index, &mut self.flows);
         } else {
             let flow = &mut self.flows[index as usize];
-            flow.place = Standing::Detached;
+            flow.state = FlowState::Detached;
             flow.empty_since = jiffies | 1;
             self.inactive += 1;
         }
@@ -417,11 +417,11 @@ impl Inner {
 
     /// Marks a packet that leaves late after it, and its flow, might have left.
     #[inline]
-    fn mark_late(&mut self, index: u32, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) {
+    fn mark_late(&mut self, index: u32, packet: PacketId, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) {
         let Some(threshold_ns) = self.settings.ce_threshold_ns else { return };
         let due_ns = pool.header(packet).at_ns.max(self.flows[index as usize].next_at_ns);
         if now_ns - due_ns > threshold_ns {
-            fates.mark(packet, Reason::CE_THRESHOLD_MARK, pool);
+            events.mark(packet, Reason::CE_THRESHOLD_MARK, pool);
         }
     }
 

@@ -16,7 +16,7 @@ use bufferscope_scenario::{self as scenario, Reason};
 
 use super::codel_law::{Law, State};
 use super::flow_queues::{FlowQueues, Turn};
-use super::{Dequeued, Discipline, Fates, Place};
+use super::{Dequeued, Discipline, QdiscEvents, Attachment};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
@@ -44,7 +44,7 @@ struct Settings {
 impl Discipline for FqCodel {
     type Parameters = scenario::FqCodel;
 
-    fn new(parameters: &scenario::FqCodel, _: Place) -> Result<Self, String> {
+    fn new(parameters: &scenario::FqCodel, _: Attachment) -> Result<Self, String> {
         let times = (parameters.target_ns, parameters.interval_ns);
         let mut law = Law::new(times, parameters.ecn, parameters.ce_threshold_ns, FRAME_BYTES);
         law.ce_filter = parameters.ce_threshold_selector;
@@ -60,22 +60,22 @@ impl Discipline for FqCodel {
     }
 
     #[inline]
-    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         let Inner { flows, settings } = &mut *self.inner;
         let flow = flows.index_of(pool.header(packet).hash);
         flows.push(flow, packet, settings.quantum_bytes, pool);
         if !settings.is_over_memory(flows) && flows.backlog().packets <= settings.limit_packets {
             return Xmit::Queued;
         }
-        self.inner.drop_batch(packet, flow, pool, fates)
+        self.inner.drop_batch(packet, flow, pool, events)
     }
 
     #[inline]
-    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
+    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued {
         let Inner { flows, settings } = &mut *self.inner;
         while let Some(flow) = flows.next(settings.quantum_bytes) {
             let Turn { state, mut queue } = flows.turn(flow);
-            if let Some(packet) = state.dequeue(&settings.law, &mut queue, now_ns, pool, fates) {
+            if let Some(packet) = state.dequeue(&settings.law, &mut queue, now_ns, pool, events) {
                 flows.spend(flow, pool.header(packet).frame_bytes);
                 return Dequeued::Packet(packet);
             }
@@ -97,9 +97,9 @@ impl Discipline for FqCodel {
     }
 
     /// `fq_codel_change`: packets stay, and so does what CoDel knows of the flows.
-    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
+    fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
         if to.inner.flows.len() != self.inner.flows.len() {
-            self.each_packet(pool, &mut |packet| fates.drop(packet, Reason::PURGED));
+            self.each_packet(pool, &mut |packet| events.drop(packet, Reason::PURGED));
             *self = to;
             return;
         }
@@ -117,7 +117,7 @@ impl Discipline for FqCodel {
             match flows.turn(flow).queue.pop(pool) {
                 Some(packet) => {
                     flows.spend(flow, pool.header(packet).frame_bytes);
-                    fates.drop(packet, reason);
+                    events.drop(packet, reason);
                 }
                 None => flows.retire(),
             }
@@ -137,7 +137,7 @@ impl Inner {
     /// A limit is exceeded by `packet`, which has been added to `arrival`: drops from the head of the flow with the most
     /// bytes (`fq_codel_drop`).
     #[cold]
-    fn drop_batch(&mut self, packet: PacketId, arrival: u32, pool: &Pool, fates: &mut Fates) -> Xmit {
+    fn drop_batch(&mut self, packet: PacketId, arrival: u32, pool: &Pool, events: &mut QdiscEvents) -> Xmit {
         let reason = if self.settings.is_over_memory(&self.flows) { Reason::OVERMEMORY } else { Reason::OVERLIMIT };
         let fattest = self.flows.fattest();
         let Turn { state, mut queue } = self.flows.turn(fattest);
@@ -147,7 +147,7 @@ impl Inner {
             dropped += 1;
             dropped_bytes += u64::from(pool.header(oldest).frame_bytes);
             has_dropped |= oldest == packet;
-            fates.drop(oldest, reason);
+            events.drop(oldest, reason);
             if dropped >= self.settings.drop_batch || dropped_bytes >= enough_bytes {
                 break;
             }

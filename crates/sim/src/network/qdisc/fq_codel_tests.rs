@@ -85,7 +85,7 @@ fn fq_codel_counts_turns_in_bytes_of_its_quantum() {
         bench.arrive_of(flow(9), 0, 128, TrafficClass::new(0, Ecn::NotEct));
     }
     let order = dequeue(&mut bench, 32, 0);
-    let full: Vec<usize> = (0..32).filter(|place| order[*place] < 2).collect();
+    let full: Vec<usize> = (0..32).filter(|index| order[*index] < 2).collect();
     assert_eq!(full, [0, 11], "two packets a round in five rounds are between them");
 }
 
@@ -99,9 +99,9 @@ fn fq_codel_drops_from_the_flow_that_waits_too_long_at_codels_pace() {
     for ms in 0..320 {
         arrive(&mut bench, 9, 1, ms * MS, Ecn::NotEct);
         for _ in 0..2 {
-            let (packet, fates) = bench.dequeue(ms * MS);
+            let (packet, events) = bench.dequeue(ms * MS);
             assert!(packet.is_some());
-            drops.extend(fates.into_iter().map(|fate| (ms, fate)));
+            drops.extend(events.into_iter().map(|event| (ms, event)));
         }
     }
     assert!(drops.iter().all(|(_, (number, reason))| *number < 1000 && *reason == Reason::CODEL), "{drops:?}");
@@ -109,14 +109,14 @@ fn fq_codel_drops_from_the_flow_that_waits_too_long_at_codels_pace() {
 }
 
 #[test]
-fn fq_codel_marks_capable_packets_unless_it_is_told_not_to() {
+fn fq_codel_marks_capable_packets_unless_configured_otherwise() {
     for (ecn, ect, expected) in
         [(true, Ecn::Ect0, Reason::CODEL_MARK), (true, Ecn::NotEct, Reason::CODEL), (false, Ecn::Ect0, Reason::CODEL)]
     {
         let mut bench = bench(scenario::FqCodel { ecn, ..parameters() });
         arrive(&mut bench, 3, 200, 0, ect);
-        let fates: Vec<_> = (0..106).flat_map(|ms| bench.dequeue(ms * MS).1).collect();
-        assert_eq!(fates, [(105, expected)]);
+        let events: Vec<_> = (0..106).flat_map(|ms| bench.dequeue(ms * MS).1).collect();
+        assert_eq!(events, [(105, expected)]);
     }
 }
 
@@ -155,18 +155,18 @@ fn fq_codel_marks_what_the_selector_chooses_above_the_threshold() {
 #[test]
 fn fq_codel_drops_half_of_the_fattest_flow_above_its_limit() {
     // Flow 3 has ten packets. The eleventh packet is one of flow 9, and exceeds the limit: five of flow 3 go, and flow 9
-    // hears nothing of it.
+    // is not notified.
     let mut bench = bench(scenario::FqCodel { limit_packets: 10, ..parameters() });
     arrive(&mut bench, 3, 10, 0, Ecn::NotEct);
     let class = TrafficClass::new(0, Ecn::NotEct);
-    let (xmit, fates) = bench.arrive_of(flow(9), 0, FRAME, class);
-    assert_eq!((xmit, fates), (Xmit::Queued, (0..5).map(|number| (number, Reason::OVERLIMIT)).collect()));
+    let (xmit, events) = bench.arrive_of(flow(9), 0, FRAME, class);
+    assert_eq!((xmit, events), (Xmit::Queued, (0..5).map(|number| (number, Reason::OVERLIMIT)).collect()));
     assert_eq!(bench.backlog(), (6, 6 * u64::from(FRAME)));
-    // Another five of flow 3: the last exceeds the limit, and the oldest five of its ten go. Its sender is told.
+    // Another five of flow 3: the last exceeds the limit, and the oldest five of its ten go. Its sender is notified.
     arrive(&mut bench, 3, 4, 0, Ecn::NotEct);
-    let (xmit, fates) = bench.arrive_of(flow(3), 0, FRAME, class);
+    let (xmit, events) = bench.arrive_of(flow(3), 0, FRAME, class);
     let expected = [5, 6, 7, 8, 9].map(|number| (number, Reason::OVERLIMIT)).to_vec();
-    assert_eq!((xmit, fates), (Xmit::Displacing, expected));
+    assert_eq!((xmit, events), (Xmit::Displacing, expected));
     assert_eq!(dequeue(&mut bench, 9, 0), [11, 10, 12, 13, 14, 15]);
 }
 
@@ -174,12 +174,12 @@ fn fq_codel_drops_half_of_the_fattest_flow_above_its_limit() {
 fn fq_codel_drops_one_batch_at_most() {
     let mut bench = bench(scenario::FqCodel { limit_packets: 200, drop_batch: 7, ..parameters() });
     arrive(&mut bench, 3, 200, 0, Ecn::NotEct);
-    let (_, fates) = bench.arrive_of(flow(3), 0, FRAME, TrafficClass::new(0, Ecn::NotEct));
-    assert_eq!(fates, (0..7).map(|number| (number, Reason::OVERLIMIT)).collect::<Vec<_>>());
+    let (_, events) = bench.arrive_of(flow(3), 0, FRAME, TrafficClass::new(0, Ecn::NotEct));
+    assert_eq!(events, (0..7).map(|number| (number, Reason::OVERLIMIT)).collect::<Vec<_>>());
 }
 
 #[test]
-fn fq_codel_tells_the_sender_if_the_packet_itself_is_dropped() {
+fn fq_codel_notifies_the_sender_if_the_packet_itself_is_dropped() {
     let mut bench = bench(scenario::FqCodel { limit_packets: 1, ..parameters() });
     arrive(&mut bench, 3, 1, 0, Ecn::NotEct);
     // 9 is smaller than 3 and stays; 5 is larger and goes.
@@ -195,8 +195,8 @@ fn fq_codel_counts_the_memory_that_linux_would_need() {
     let mut bench = bench(scenario::FqCodel { memory_limit_bytes: 3 * 2304, ..parameters() });
     arrive(&mut bench, 3, 3, 0, Ecn::NotEct);
     // Flow 3 has 4542 bytes. One packet is less than half of them.
-    let (_, fates) = bench.arrive_of(flow(9), 0, FRAME, class);
-    assert_eq!(fates, [(0, Reason::OVERMEMORY), (1, Reason::OVERMEMORY)]);
+    let (_, events) = bench.arrive_of(flow(9), 0, FRAME, class);
+    assert_eq!(events, [(0, Reason::OVERMEMORY), (1, Reason::OVERMEMORY)]);
     // What leaves makes room again.
     assert_eq!(dequeue(&mut bench, 1, 0), [2]);
     arrive(&mut bench, 9, 2, 0, Ecn::NotEct);
@@ -233,8 +233,8 @@ fn fq_codel_drops_what_is_over_lowered_limits_in_the_order_of_sending() {
 fn fq_codel_is_replaced_if_the_number_of_flows_changes() {
     let mut bench = bench(parameters());
     arrive(&mut bench, 3, 2, 0, Ecn::NotEct);
-    let fates = bench.change(&scenario::Qdisc::FqCodel(scenario::FqCodel { flows: 16, ..parameters() }));
-    assert_eq!(fates, [0, 1].map(|number| (number, Reason::PURGED)));
+    let events = bench.change(&scenario::Qdisc::FqCodel(scenario::FqCodel { flows: 16, ..parameters() }));
+    assert_eq!(events, [0, 1].map(|number| (number, Reason::PURGED)));
     assert_eq!(bench.backlog(), (0, 0));
 }
 
@@ -253,11 +253,11 @@ proptest! {
         for (number, (index, bytes, packets, pause_ns)) in (0..).zip(steps) {
             now_ns += pause_ns;
             inside.insert(number, (index, bytes));
-            let (_, fates) = bench.arrive_of(flow(index), now_ns, bytes, TrafficClass::new(0, Ecn::NotEct));
-            fates.iter().for_each(|fate| assert!(inside.remove(&fate.0).is_some()));
+            let (_, events) = bench.arrive_of(flow(index), now_ns, bytes, TrafficClass::new(0, Ecn::NotEct));
+            events.iter().for_each(|event| assert!(inside.remove(&event.0).is_some()));
             for _ in 0..packets {
-                let (packet, fates) = bench.dequeue(now_ns);
-                fates.iter().for_each(|fate| assert!(inside.remove(&fate.0).is_some()));
+                let (packet, events) = bench.dequeue(now_ns);
+                events.iter().for_each(|event| assert!(inside.remove(&event.0).is_some()));
                 let Some((packet, _)) = packet else { break };
                 let (index, _) = inside.remove(&packet).expect("it was inside");
                 prop_assert!(inside.iter().all(|(number, other)| other.0 != index || *number > packet));

@@ -15,7 +15,7 @@ use bufferscope_scenario::{self as scenario, Reason};
 
 use super::flow_queues::{FlowQueues, Turn};
 use super::pie_controller::{CERTAIN, Controller, Law, bytes_of, first_update_ns, ticks};
-use super::{Dequeued, Discipline, Fates, Place};
+use super::{Dequeued, Discipline, QdiscEvents, Attachment};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::xmit::Xmit;
 use crate::random::{Random, Stream};
@@ -60,16 +60,16 @@ impl Discipline for FqPie {
 
     const KEEPS_TIME: bool = true;
 
-    fn new(parameters: &scenario::FqPie, place: Place) -> Result<Self, String> {
+    fn new(parameters: &scenario::FqPie, attachment: Attachment) -> Result<Self, String> {
         let settings = Settings::new(parameters);
-        let mut random = Random::new(place.seed, Stream::Qdisc(place.port));
-        let timers = Timers::of_node(place.node, place.seed);
-        let due_ns = first_update_ns(place.now_ns, settings.tupdate_ns, timers, &mut random);
-        let state = State { settings, random, timers, due_ns, cursor: 0, since_ns: place.now_ns };
+        let mut random = Random::new(attachment.seed, Stream::Qdisc(attachment.port));
+        let timers = Timers::of_node(attachment.node, attachment.seed);
+        let due_ns = first_update_ns(attachment.now_ns, settings.tupdate_ns, timers, &mut random);
+        let state = State { settings, random, timers, due_ns, cursor: 0, since_ns: attachment.now_ns };
         Ok(Self { flows: FlowQueues::new(parameters.flows, Controller::new), state: Box::new(state) })
     }
 
-    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         let State { settings, random, .. } = &mut *self.state;
         let header = pool.header(packet);
         let (flow, bytes) = (self.flows.index_of(header.hash), bytes_of(header));
@@ -78,7 +78,7 @@ impl Discipline for FqPie {
         let reason = if queue.total().packets >= settings.limit_packets.into() {
             Reason::OVERLIMIT
         } else if !controller.drops_early(bytes, backlog, &settings.law, random)
-            || settings.marks(controller) && fates.mark(packet, Reason::PIE_MARK, pool)
+            || settings.marks(controller) && events.mark(packet, Reason::PIE_MARK, pool)
         {
             self.flows.push(flow, packet, settings.quantum_bytes, pool);
             return Xmit::Queued;
@@ -86,24 +86,24 @@ impl Discipline for FqPie {
             Reason::PIE
         };
         controller.on_drop();
-        fates.drop(packet, reason);
+        events.drop(packet, reason);
         Xmit::Congested
     }
 
-    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Dequeued {
+    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, _events: &mut QdiscEvents) -> Dequeued {
         self.next(ticks(now_ns), pool).into()
     }
 
     /// `fq_pie_change`: the flows keep their probabilities, and packets over a lowered limit are dropped as if they left.
     /// The number of flows stays.
-    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
+    fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
         let State { settings, since_ns, .. } = *to.state;
         let now = ticks(since_ns);
         self.state.settings = settings;
         while self.backlog().packets > self.state.settings.limit_packets.into()
             && let Some(packet) = self.next(now, pool)
         {
-            fates.drop(packet, Reason::OVERLIMIT);
+            events.drop(packet, Reason::OVERLIMIT);
         }
     }
 
@@ -119,7 +119,7 @@ impl Discipline for FqPie {
         Some(self.state.due_ns)
     }
 
-    fn on_timer(&mut self, now_ns: u64, _pool: &mut Pool, _fates: &mut Fates) {
+    fn on_timer(&mut self, now_ns: u64, _pool: &mut Pool, _events: &mut QdiscEvents) {
         let State { settings, timers, due_ns, cursor, .. } = &mut *self.state;
         let mut flows = self.flows.states_mut().skip(*cursor);
         for (controller, queue) in flows.by_ref().take(FLOWS_AT_ONCE) {
@@ -161,7 +161,7 @@ impl Settings {
         }
     }
 
-    /// Are packets of this flow marked rather than dropped?
+    /// Whether packets of this flow are marked rather than dropped.
     fn marks(&self, controller: &Controller) -> bool {
         self.mark_up_to.is_some_and(|most| controller.probability <= most)
     }

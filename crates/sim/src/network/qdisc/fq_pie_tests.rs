@@ -38,8 +38,8 @@ fn of_queue(queue: u32) -> Flow {
 }
 
 fn arrive(bench: &mut Bench, queue: u32, ecn: Ecn) -> (Xmit, Option<Reason>) {
-    let (xmit, fates) = bench.arrive_of(of_queue(queue), 0, FRAME, TrafficClass::new(0, ecn));
-    (xmit, fates.first().map(|fate| fate.1))
+    let (xmit, events) = bench.arrive_of(of_queue(queue), 0, FRAME, TrafficClass::new(0, ecn));
+    (xmit, events.first().map(|event| event.1))
 }
 
 /// The queue's controller is in the state in which it drops (or marks) everything that arrives while two frames wait.
@@ -54,7 +54,8 @@ fn probability_of(bench: &mut Bench, queue: u32) -> u64 {
     fq_pie(bench).flows.turn(queue).state.probability
 }
 
-/// One flow's probability does not concern the others. A drop is told to the sender as congestion, at the limit too.
+/// One flow's probability does not concern the others. A drop is reported to the sender as congestion, at the limit
+/// too.
 #[test]
 fn each_flow_has_a_controller_of_its_own() {
     let mut bench = bench(scenario::FqPie { limit_packets: 9, ..parameters() });
@@ -174,6 +175,6 @@ fn a_change_keeps_the_probabilities_and_a_lowered_limit_drops_what_would_leave()
     assert_eq!(probability_of(&mut bench, 3), CERTAIN / 20);
     assert_eq!(fq_pie(&mut bench).state.settings.law.target, ticks(5 * MS));
     assert_eq!(bench.qdisc().timer(), due_ns, "the timer goes on");
-    let fates = bench.change(&scenario::Qdisc::FqPie(scenario::FqPie { limit_packets: 3, ..other }));
-    assert_eq!(fates, vec![(0, Reason::OVERLIMIT), (3, Reason::OVERLIMIT)]);
+    let events = bench.change(&scenario::Qdisc::FqPie(scenario::FqPie { limit_packets: 3, ..other }));
+    assert_eq!(events, vec![(0, Reason::OVERLIMIT), (3, Reason::OVERLIMIT)]);
 }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::super::testing::{Bench, FRAME, Flow, MS};
 use super::*;
-use crate::network::packet::{Echo, EchoKind, Header, Load, Side, TcpPacket};
+use crate::network::packet::{Echo, EchoKind, Header, Load, Role, TcpPacket};
 use crate::network::segment::{Flags, SackBlocks, Segment};
 use crate::network::traffic_class::{Ecn, TrafficClass};
 
@@ -58,7 +58,7 @@ fn fq_gives_a_flow_ten_frames_at_first_and_two_in_later_turns() {
 }
 
 #[test]
-fn fq_tells_flows_apart_by_the_bits_of_the_mask() {
+fn fq_distinguishes_flows_by_the_bits_of_the_mask() {
     // With the mask of 10 bits, 1027 is 3. With all bits, it is another flow, and takes turns with it.
     for (orphan_mask, expected) in [(1023, [0, 1, 2, 3]), (u32::MAX, [0, 2, 1, 3])] {
         let quanta = (Some(FRAME), Some(FRAME));
@@ -135,9 +135,9 @@ fn fq_marks_packets_that_leave_late() {
         [(Ecn::Ect0, 5 * MS, false), (Ecn::Ect0, 5 * MS + 1, true), (Ecn::NotEct, 9 * MS, false)]
     {
         bench.arrive_of(flow(3), 100 * MS, FRAME, TrafficClass::new(0, ecn));
-        let (packet, fates) = bench.dequeue(100 * MS + late_ns);
+        let (packet, events) = bench.dequeue(100 * MS + late_ns);
         let (number, ecn) = packet.expect("it may leave");
-        assert_eq!(fates == [(number, Reason::CE_THRESHOLD_MARK)], marked);
+        assert_eq!(events == [(number, Reason::CE_THRESHOLD_MARK)], marked);
         assert_eq!(ecn == Ecn::Ce, marked);
     }
 }
@@ -178,8 +178,8 @@ fn fq_drops_what_is_over_a_lowered_limit_in_turns() {
     let mut bench = bench(one.clone());
     arrive(&mut bench, 3, 3, 0);
     arrive(&mut bench, 9, 2, 0);
-    let fates = bench.change(&scenario::Qdisc::Fq(scenario::Fq { limit_packets: 3, buckets: 8, ..one }));
-    assert_eq!(fates, [0, 3].map(|number| (number, Reason::OVERLIMIT)));
+    let events = bench.change(&scenario::Qdisc::Fq(scenario::Fq { limit_packets: 3, buckets: 8, ..one }));
+    assert_eq!(events, [0, 3].map(|number| (number, Reason::OVERLIMIT)));
     // The flow is found again in the smaller table: a new one would be served first.
     assert_eq!(dequeue(&mut bench, 1, 0), [1]);
     arrive(&mut bench, 3, 1, 0);
@@ -188,8 +188,8 @@ fn fq_drops_what_is_over_a_lowered_limit_in_turns() {
 
 /// A discipline of node 0, and a pool for packets of TCP.
 fn with_pool(parameters: &scenario::Fq) -> (Fq, Pool) {
-    let place = Place { port: 0, node: 0, encapsulation: scenario::Encapsulation::adding(14), seed: 1, now_ns: 0 };
-    (Fq::new(parameters, place).expect("Linux takes these parameters"), Pool::new())
+    let attachment = Attachment { port: 0, node: 0, encapsulation: scenario::Encapsulation::adding(14), seed: 1, now_ns: 0 };
+    (Fq::new(parameters, attachment).expect("Linux takes these parameters"), Pool::new())
 }
 
 fn header(hash: u32, source: NodeIndex) -> Header {
@@ -218,21 +218,21 @@ fn tcp() -> Body {
         sack: SackBlocks::NONE,
         flags: Flags::ACK,
     };
-    Body::Tcp(TcpPacket { connection: 0, to: Side::Server, segments_before: 0, segment })
+    Body::Tcp(TcpPacket { connection: 0, to: Role::Server, segments_before: 0, segment })
 }
 
 #[test]
 fn fq_paces_each_packet_with_a_departure_time() {
     // A frame at 12.112 Mbit/s lasts 1 ms, and there is no first burst.
     let (mut fq, mut pool) = with_pool(&scenario::Fq { maxrate_bps: Some(12_112_000), ..parameters() });
-    let mut fates = Fates::default();
+    let mut events = QdiscEvents::default();
     for _ in 0..3 {
         let packet = pool.insert(header(3, 7), tcp());
-        assert_eq!(fq.enqueue(packet, 0, &mut pool, &mut fates), Xmit::Queued);
+        assert_eq!(fq.enqueue(packet, 0, &mut pool, &mut events), Xmit::Queued);
     }
     for ms in 0..2 {
-        assert!(matches!(fq.dequeue(ms * MS, &mut pool, &mut fates), Dequeued::Packet(_)));
-        assert_eq!(fq.dequeue(ms * MS, &mut pool, &mut fates), Dequeued::NotBefore((ms + 1) * MS + 10 * US));
+        assert!(matches!(fq.dequeue(ms * MS, &mut pool, &mut events), Dequeued::Packet(_)));
+        assert_eq!(fq.dequeue(ms * MS, &mut pool, &mut events), Dequeued::NotBefore((ms + 1) * MS + 10 * US));
     }
 }
 
@@ -240,7 +240,7 @@ fn fq_paces_each_packet_with_a_departure_time() {
 fn fq_knows_the_connections_of_its_own_host() {
     // Hashes that are the same under the mask: connections of node 0 are flows of their own, and others are not.
     let (mut fq, mut pool) = with_pool(&parameters());
-    let mut fates = Fates::default();
+    let mut events = QdiscEvents::default();
     let echo = || Body::Echo(Echo { ping: 0, seq: 0, kind: EchoKind::Request });
     for (header, body) in [
         (header(3, 0), tcp()),
@@ -250,7 +250,7 @@ fn fq_knows_the_connections_of_its_own_host() {
         (header(3, 0), echo()),
     ] {
         let packet = pool.insert(header, body);
-        fq.enqueue(packet, 0, &mut pool, &mut fates);
+        fq.enqueue(packet, 0, &mut pool, &mut events);
     }
     assert_eq!(fq.inner.known, 3);
 }
@@ -258,11 +258,11 @@ fn fq_knows_the_connections_of_its_own_host() {
 #[test]
 fn fq_forgets_flows_when_there_are_twice_as_many_as_buckets() {
     let (mut fq, mut pool) = with_pool(&scenario::Fq { buckets: 2, orphan_mask: u32::MAX, ..parameters() });
-    let mut fates = Fates::default();
+    let mut events = QdiscEvents::default();
     let mut send = |hash: u32, now_ns: u64| {
         let packet = pool.insert(header(hash, 7), tcp());
-        fq.enqueue(packet, now_ns, &mut pool, &mut fates);
-        assert_eq!(fq.dequeue(now_ns, &mut pool, &mut fates), Dequeued::Packet(packet));
+        fq.enqueue(packet, now_ns, &mut pool, &mut events);
+        assert_eq!(fq.dequeue(now_ns, &mut pool, &mut events), Dequeued::Packet(packet));
         pool.remove(packet);
         // The next dequeue but with another packet waiting finds it empty.
         (fq.inner.known, fq.inner.inactive)
@@ -307,20 +307,20 @@ proptest! {
     ) {
         let parameters = scenario::Fq { limit_packets, flow_limit_packets, maxrate_bps, ..parameters() };
         let (mut fq, mut pool) = with_pool(&parameters);
-        let mut fates = Fates::default();
+        let mut events = QdiscEvents::default();
         let mut now_ns = 0;
         let mut inside = std::collections::VecDeque::new();
         for (index, bytes, packets, pause_ns) in steps {
             now_ns += pause_ns;
             let header = Header { frame_bytes: bytes, ip_bytes: bytes - 14, ..header(index, 7) };
             let packet = pool.insert(header, tcp());
-            if fq.enqueue(packet, now_ns, &mut pool, &mut fates) == Xmit::Queued {
+            if fq.enqueue(packet, now_ns, &mut pool, &mut events) == Xmit::Queued {
                 inside.push_back((index, packet, bytes));
             } else {
                 pool.remove(packet);
             }
             for _ in 0..packets {
-                match fq.dequeue(now_ns, &mut pool, &mut fates) {
+                match fq.dequeue(now_ns, &mut pool, &mut events) {
                     Dequeued::Packet(packet) => {
                         let flow = pool.header(packet).flow;
                         let first = inside.iter().position(|inside| inside.0 == flow).expect("it was inside");

@@ -18,7 +18,7 @@ use bufferscope_scenario::{self as scenario, HtbClass, Reason};
 
 use super::classifier::Classifier;
 use super::rate::Rate;
-use super::{Dequeued, Discipline, Fates, Place, Qdisc, tail_drop};
+use super::{Dequeued, Discipline, QdiscEvents, Attachment, Qdisc, tail_drop};
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
@@ -93,21 +93,21 @@ impl Discipline for Htb {
 
     const KEEPS_TIME: bool = true;
 
-    fn new(parameters: &scenario::Htb, place: Place) -> Result<Self, String> {
+    fn new(parameters: &scenario::Htb, attachment: Attachment) -> Result<Self, String> {
         let tree = Tree::new(parameters)?;
         let is_class = |class: u16| usize::from(class) < parameters.classes.len();
         let named = parameters.filters.iter().map(|filter| filter.class).chain(parameters.default);
         if !named.into_iter().all(is_class) {
-            return Err("htb: a filter or the default names a class that there is not".to_owned());
+            return Err("htb: a filter or the default names a class that does not exist".to_owned());
         }
         let leaf = |(index, class): (u16, &HtbClass)| {
             let is_leaf = parameters.is_leaf(index);
-            is_leaf.then(|| Leaf::new(class, parameters.r2q, place.inner(index))).transpose()
+            is_leaf.then(|| Leaf::new(class, parameters.r2q, attachment.inner(index))).transpose()
         };
         let leaves = (0..).zip(&parameters.classes).map(leaf).collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
             tree: Box::new(tree),
-            buckets: parameters.classes.iter().map(|class| Buckets::new(class, place.now_ns)).collect(),
+            buckets: parameters.classes.iter().map(|class| Buckets::new(class, attachment.now_ns)).collect(),
             warning: warning(parameters, &leaves),
             leaves,
             class_of: class_of(parameters),
@@ -118,19 +118,19 @@ impl Discipline for Htb {
         })
     }
 
-    fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+    fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         let Some(class) = self.class_of.of(pool.header(packet)) else {
             let fits = self.direct.packets() < self.direct_limit;
-            return tail_drop(fits, packet, &mut self.direct, pool, fates);
+            return tail_drop(fits, packet, &mut self.direct, pool, events);
         };
-        let xmit = self.watched(class, |leaf| leaf.enqueue(packet, now_ns, pool, fates));
+        let xmit = self.watched(class, |leaf| leaf.enqueue(packet, now_ns, pool, events));
         if !self.is_empty(class) && !self.tree.is_active(class) {
             self.activate(class);
         }
         xmit
     }
 
-    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
+    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued {
         if let Some(packet) = self.direct.pop(pool) {
             return Dequeued::Packet(packet);
         }
@@ -147,7 +147,7 @@ impl Discipline for Htb {
             while prios != 0 {
                 let prio = prios.trailing_zeros() as usize;
                 prios &= prios - 1;
-                match self.dequeue_from(level, prio, now_ns, pool, fates) {
+                match self.dequeue_from(level, prio, now_ns, pool, events) {
                     Dequeued::Packet(packet) => return Dequeued::Packet(packet),
                     Dequeued::NotBefore(at_ns) => next_ns = next_ns.min(at_ns),
                     Dequeued::Nothing => {}
@@ -159,9 +159,9 @@ impl Discipline for Htb {
 
     /// `htb_change_class`: with the same tree, classes keep their tokens and packets. Another tree begins anew, as `tc`
     /// would have to delete the old one.
-    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
+    fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
         if !self.tree.has_form_of(&to.tree) {
-            self.each_packet(pool, &mut |packet| fates.drop(packet, Reason::PURGED));
+            self.each_packet(pool, &mut |packet| events.drop(packet, Reason::PURGED));
             *self = to;
             return;
         }
@@ -171,7 +171,7 @@ impl Discipline for Htb {
         }
         for (leaf, new) in self.leaves.iter_mut().zip(to.leaves) {
             if let (Some(leaf), Some(new)) = (leaf, new) {
-                leaf.qdisc.change(new.qdisc, pool, fates);
+                leaf.qdisc.change(new.qdisc, pool, events);
                 leaf.quantum = new.quantum;
             }
         }
@@ -193,11 +193,11 @@ impl Discipline for Htb {
         self.leaves.iter().flatten().filter_map(|leaf| leaf.qdisc.timer()).min()
     }
 
-    fn on_timer(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) {
+    fn on_timer(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) {
         for class in 0..self.leaves.len() {
             let timer = self.leaves[class].as_ref().and_then(|leaf| leaf.qdisc.timer());
             if timer.is_some_and(|at_ns| at_ns <= now_ns) {
-                self.watched(class as u16, |leaf| leaf.on_timer(now_ns, pool, fates));
+                self.watched(class as u16, |leaf| leaf.on_timer(now_ns, pool, events));
             }
         }
     }
@@ -210,7 +210,7 @@ impl Discipline for Htb {
 
 impl Htb {
     /// Serves the classes of a row in turn (`htb_dequeue_tree`).
-    fn dequeue_from(&mut self, level: usize, prio: usize, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
+    fn dequeue_from(&mut self, level: usize, prio: usize, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued {
         let Some(mut start) = self.tree.turn(level, prio) else { return Dequeued::Nothing };
         let (mut class, mut answer) = (start, Dequeued::Nothing);
         loop {
@@ -226,7 +226,7 @@ impl Htb {
                 }
                 class = next;
             }
-            match self.watched(class, |leaf| leaf.dequeue(now_ns, pool, fates)) {
+            match self.watched(class, |leaf| leaf.dequeue(now_ns, pool, events)) {
                 Dequeued::Packet(packet) => {
                     self.account(class, level, prio, pool.header(packet).frame_bytes, now_ns);
                     return Dequeued::Packet(packet);
@@ -415,9 +415,9 @@ impl Buckets {
 }
 
 impl Leaf {
-    fn new(class: &HtbClass, r2q: u32, place: Place) -> Result<Self, String> {
+    fn new(class: &HtbClass, r2q: u32, attachment: Attachment) -> Result<Self, String> {
         let pfifo = scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: scenario::Htb::LEAF_PACKETS });
-        let qdisc = Qdisc::new(class.inner.as_deref().unwrap_or(&pfifo), place)?;
+        let qdisc = Qdisc::new(class.inner.as_deref().unwrap_or(&pfifo), attachment)?;
         let quantum = class.quantum_bytes.map_or_else(|| computed(class, r2q).clamp(1000, 200_000), u64::from);
         Ok(Self { qdisc, quantum: quantum.min(i32::MAX as u64) as i32, deficit: [0; LEVELS] })
     }

@@ -178,8 +178,8 @@ fn a_change_of_rates_keeps_packets_and_one_of_the_tree_does_not() {
 fn a_quantum_follows_from_the_rate_within_bounds() {
     let quantum = |rate_bps, quantum_bytes| {
         let class = HtbClass { quantum_bytes, ..class(None, rate_bps, rate_bps) };
-        let place = Place { port: 0, node: 0, encapsulation: scenario::Encapsulation::adding(14), seed: 1, now_ns: 0 };
-        Leaf::new(&class, 10, place).unwrap().quantum
+        let attachment = Attachment { port: 0, node: 0, encapsulation: scenario::Encapsulation::adding(14), seed: 1, now_ns: 0 };
+        Leaf::new(&class, 10, attachment).unwrap().quantum
     };
     assert_eq!(
         [MBIT, 10 * MBIT, 100_000, 1000 * MBIT].map(|rate| quantum(rate, None)),
@@ -194,11 +194,11 @@ fn a_quantum_follows_from_the_rate_within_bounds() {
 
 #[test]
 fn a_tree_that_linux_refuses_is_refused() {
-    let place = Place { port: 0, node: 0, encapsulation: scenario::Encapsulation::adding(14), seed: 1, now_ns: 0 };
-    let refused = |classes| Htb::new(&htb(classes), place).unwrap_err();
+    let attachment = Attachment { port: 0, node: 0, encapsulation: scenario::Encapsulation::adding(14), seed: 1, now_ns: 0 };
+    let refused = |classes| Htb::new(&htb(classes), attachment).unwrap_err();
     assert!(refused(vec![class(Some(0), MBIT, MBIT)]).contains("before its parent"));
     let deep = |levels: u16| (0..levels).map(|level| class(level.checked_sub(1), MBIT, MBIT)).collect::<Vec<_>>();
-    assert!(Htb::new(&htb(deep(8)), place).is_ok());
+    assert!(Htb::new(&htb(deep(8)), attachment).is_ok());
     assert!(refused(deep(9)).contains("too deep"));
 }
 
@@ -238,8 +238,8 @@ proptest! {
             take(&mut bench, &mut now_ns, time_ns, &of);
             let index = 1 + usize::from(any % leaves);
             of.push((index, bytes));
-            let fates = bench.arrive(time_ns, bytes, TrafficClass::new(index as u8, Ecn::NotEct));
-            prop_assert_eq!(fates, (Xmit::Queued, vec![]));
+            let events = bench.arrive(time_ns, bytes, TrafficClass::new(index as u8, Ecn::NotEct));
+            prop_assert_eq!(events, (Xmit::Queued, vec![]));
         }
         take(&mut bench, &mut now_ns, time_ns + 600_000_000_000, &of);
         prop_assert_eq!(left.len(), of.len());

@@ -1,9 +1,9 @@
 //! The tree of HTB's classes: which are active, whose turn it is, and which wait for tokens.
 //!
-//! A class is *active* in a prio while packets wait in it, or in a class of that prio that borrows from it. An active class
-//! that may send is in the *row* of its level and prio; one that may only borrow is among the *borrowers* of its parent.
-//! Leaves have level 0. Above them, levels count down from the root, which has 7. Classes with the same place are in order
-//! of their numbers.
+//! A class is *active* in a prio while packets wait in it, or in a class of that prio that borrows from it. An active
+//! class that may send is in the *row* of its level and prio; one that may only borrow is among the *borrowers* of its
+//! parent. Leaves have level 0. Above them, levels count down from the root, which has 7. Classes with the same level
+//! and prio are in order of their numbers.
 
 use bufferscope_scenario as scenario;
 
@@ -133,7 +133,7 @@ impl Tree {
         }
     }
 
-    /// Takes an active class out of its place (`htb_deactivate_prios`), and its ancestors too while they lose their last
+    /// Takes an active class off its list (`htb_deactivate_prios`), and its ancestors too while they lose their last
     /// borrower.
     pub(super) fn unlink(&mut self, mut class: u16, node: impl Fn(u16) -> Node) {
         let mut prios = self.member(class).active;
@@ -218,23 +218,23 @@ impl Tree {
 
     pub(super) fn wait(&mut self, class: u16, until_ns: u64) {
         let waiting = &mut self.waiting[self.members[usize::from(class)].level];
-        let place = waiting.partition_point(|other| other.0 <= until_ns);
-        waiting.insert(place, (until_ns, class));
+        let index = waiting.partition_point(|other| other.0 <= until_ns);
+        waiting.insert(index, (until_ns, class));
     }
 
     pub(super) fn stop_waiting(&mut self, class: u16, until_ns: u64) {
         let waiting = &mut self.waiting[self.members[usize::from(class)].level];
-        if let Some(place) = waiting.iter().position(|other| *other == (until_ns, class)) {
-            waiting.remove(place);
+        if let Some(index) = waiting.iter().position(|other| *other == (until_ns, class)) {
+            waiting.remove(index);
         }
     }
 
-    /// Does the other tree have the same classes?
+    /// Whether the other tree has the same classes.
     pub(super) fn has_form_of(&self, other: &Self) -> bool {
         self.members.iter().map(|member| member.parent).eq(other.members.iter().map(|member| member.parent))
     }
 
-    /// Takes over the prios. A class that is active takes its new place when it becomes active the next time.
+    /// Takes over the prios. A class that is active takes its new prio when it becomes active the next time.
     pub(super) fn take_prios(&mut self, from: &Self) {
         self.members.iter_mut().zip(&from.members).for_each(|(member, new)| member.prio = new.prio);
     }
@@ -258,14 +258,14 @@ impl Tree {
 
 impl Ring {
     fn insert(&mut self, class: u16) {
-        if let Err(place) = self.classes.binary_search(&class) {
-            self.classes.insert(place, class);
+        if let Err(index) = self.classes.binary_search(&class) {
+            self.classes.insert(index, class);
         }
     }
 
     fn remove(&mut self, class: u16) {
-        if let Ok(place) = self.classes.binary_search(&class) {
-            self.classes.remove(place);
+        if let Ok(index) = self.classes.binary_search(&class) {
+            self.classes.remove(index);
         }
     }
 

@@ -1,13 +1,13 @@
 //! A discipline inside another one.
 //!
 //! Source: Linux `include/net/sch_generic.h`, `qdisc_peek_dequeued` and `qdisc_dequeue_peeked`. A discipline that looks at
-//! the first packet before it takes it takes it out of an inner discipline that cannot tell it otherwise, and keeps it.
+//! the first packet before it takes it takes it out of an inner discipline that cannot peek, and keeps it.
 //!
 //! Departs: the kernel still counts that packet as one of the inner discipline's. There, it counts against its limit.
 
 use bufferscope_scenario as scenario;
 
-use super::{Dequeued, Fates, Place, Qdisc};
+use super::{Attachment, Dequeued, Qdisc, QdiscEvents};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
@@ -19,41 +19,41 @@ pub(super) struct Inner {
 }
 
 impl Inner {
-    pub(super) fn new(parameters: &scenario::Qdisc, place: Place) -> Result<Self, String> {
-        Ok(Self { qdisc: Box::new(Qdisc::new(parameters, place)?), peeked: None })
+    pub(super) fn new(parameters: &scenario::Qdisc, attachment: Attachment) -> Result<Self, String> {
+        Ok(Self { qdisc: Box::new(Qdisc::new(parameters, attachment)?), peeked: None })
     }
 
-    pub(super) fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
-        self.qdisc.enqueue(packet, now_ns, pool, fates)
+    pub(super) fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
+        self.qdisc.enqueue(packet, now_ns, pool, events)
     }
 
     /// The packet that leaves next.
-    pub(super) fn peek(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
+    pub(super) fn peek(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued {
         if let Some(packet) = self.peeked.map(|peeked| peeked.0).or_else(|| self.qdisc.peek()) {
             return Dequeued::Packet(packet);
         }
-        let dequeued = self.qdisc.dequeue(now_ns, pool, fates);
+        let dequeued = self.qdisc.dequeue(now_ns, pool, events);
         if let Dequeued::Packet(packet) = dequeued {
             self.peeked = Some((packet, pool.header(packet).frame_bytes));
         }
         dequeued
     }
 
-    pub(super) fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
+    pub(super) fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued {
         match self.peeked.take() {
             Some((packet, _)) => Dequeued::Packet(packet),
-            None => self.qdisc.dequeue(now_ns, pool, fates),
+            None => self.qdisc.dequeue(now_ns, pool, events),
         }
     }
 
-    /// A packet that was looked at stays, except where another discipline comes into this one's place.
-    pub(super) fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
+    /// A packet that was looked at stays, except where another discipline replaces this one.
+    pub(super) fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
         if std::mem::discriminant(&*self.qdisc) != std::mem::discriminant(&*to.qdisc)
             && let Some((packet, _)) = self.peeked.take()
         {
-            fates.drop(packet, scenario::Reason::PURGED);
+            events.drop(packet, scenario::Reason::PURGED);
         }
-        self.qdisc.change(*to.qdisc, pool, fates);
+        self.qdisc.change(*to.qdisc, pool, events);
     }
 
     pub(super) fn backlog(&self) -> Backlog {

@@ -1,7 +1,8 @@
-//! The first layer of a port: a queueing discipline and its counters. Maybe another one stands [on top](super::stacked).
+//! The first layer of a port: a queueing discipline and its counters. Maybe another one is [stacked](super::stacked) on
+//! it.
 
 use super::stacked::Stacked;
-use super::{Dequeued, Fates, Qdisc};
+use super::{Dequeued, Qdisc, QdiscEvents};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
@@ -31,13 +32,13 @@ impl QdiscLayer {
         Self { stacked: stacked.map(|qdisc| Box::new(Stacked::new(qdisc))), qdisc, counts: Counts::default() }
     }
 
-    /// Passes a packet to the discipline. Returns what the sender is told.
+    /// Passes a packet to the discipline. Returns the result for the sender.
     #[inline]
-    pub(crate) fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+    pub(crate) fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         self.counts.arrived += 1;
         match &mut self.stacked {
-            None => self.qdisc.enqueue(packet, now_ns, pool, fates),
-            Some(stacked) => stacked.enqueue(packet, &mut self.qdisc, now_ns, pool, fates),
+            None => self.qdisc.enqueue(packet, now_ns, pool, events),
+            Some(stacked) => stacked.enqueue(packet, &mut self.qdisc, now_ns, pool, events),
         }
     }
 
@@ -53,8 +54,8 @@ impl QdiscLayer {
 
     /// Takes the next packet for the layer below.
     #[inline]
-    pub(crate) fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
-        let dequeued = self.qdisc.dequeue(now_ns, pool, fates);
+    pub(crate) fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued {
+        let dequeued = self.qdisc.dequeue(now_ns, pool, events);
         if let Dequeued::Packet(packet) = dequeued {
             self.counts.sent_packets += 1;
             self.counts.sent_bytes += u64::from(pool.header(packet).frame_bytes);
@@ -69,11 +70,11 @@ impl QdiscLayer {
     }
 
     /// Changes the parameters of the discipline, or replaces it, as [`Qdisc::change`].
-    pub(crate) fn change(&mut self, to: Qdisc, pool: &Pool, fates: &mut Fates) {
-        self.qdisc.change(to, pool, fates);
+    pub(crate) fn change(&mut self, to: Qdisc, pool: &Pool, events: &mut QdiscEvents) {
+        self.qdisc.change(to, pool, events);
     }
 
-    /// Is no packet waiting?
+    /// Whether the queue is empty.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.qdisc.is_empty()
@@ -97,8 +98,8 @@ impl QdiscLayer {
     }
 
     /// The timer is due.
-    pub(crate) fn on_timer(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) {
-        self.qdisc.on_timer(now_ns, pool, fates);
+    pub(crate) fn on_timer(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) {
+        self.qdisc.on_timer(now_ns, pool, events);
     }
 
     /// The warning that `tc` would give when it configures the discipline.

@@ -1,9 +1,9 @@
 //! Queueing disciplines. Each is in a file of its own. One enum combines them, so that a packet costs a branch instead
 //! of a virtual call.
 //!
-//! A discipline owns the packets it holds, and may hold other disciplines with packets of theirs. It reports the packets
-//! that it drops, marks or splits off through [`Fates`], and the caller does the bookkeeping. Lengths are those of frames,
-//! the IP packet and the link's overhead, as in Linux (`qdisc_pkt_len`).
+//! A discipline owns the packets it holds, and may hold other disciplines with packets of theirs. It reports the
+//! packets that it drops, marks or splits off through [`QdiscEvents`], and the caller does the bookkeeping. Lengths are
+//! those of frames, the IP packet and the link's overhead, as in Linux (`qdisc_pkt_len`).
 
 use bufferscope_programs::scramble;
 use bufferscope_scenario::{self as scenario, Encapsulation, NodeIndex, Reason};
@@ -14,21 +14,22 @@ use super::xmit::Xmit;
 
 mod classifier;
 mod codel_law;
-mod early;
 mod flow_queues;
 mod inner;
 pub(crate) mod layer;
 mod pie_controller;
 mod rate;
+mod red_core;
 pub(crate) mod stacked;
 
-/// The packets that a discipline dropped or marked since the last call, in order. The buffer is reused between calls.
+/// The events in a discipline since the last call, in order: drops, marks, splits and copies. The buffer is reused
+/// between calls.
 #[derive(Debug, Default)]
-pub(crate) struct Fates(pub(crate) Vec<Fate>);
+pub(crate) struct QdiscEvents(pub(crate) Vec<QdiscEvent>);
 
-/// What a discipline did to one packet.
+/// An event of one packet in a discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum QdiscEvent {
     /// Dropped, and returned to the caller, which frees it.
     Dropped(PacketId, Reason),
     /// Marked with Congestion Experienced; the packet stays in the queue or is passed on.
@@ -39,7 +40,7 @@ pub(crate) enum Fate {
     Copied(PacketId),
 }
 
-/// The answer of a discipline to the layer below it.
+/// The result of a dequeue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dequeued {
     Packet(PacketId),
@@ -66,14 +67,14 @@ impl From<Option<PacketId>> for Dequeued {
     }
 }
 
-/// The place of a discipline in a run.
+/// Where and when a discipline is attached.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Attachment {
     /// Number of the port.
     pub(crate) port: u32,
     /// The sending node.
     pub(crate) node: NodeIndex,
-    /// What the port's link makes of the length of a packet.
+    /// The overhead of the port's link layer.
     pub(crate) encapsulation: Encapsulation,
     /// The seed of the run.
     pub(crate) seed: u64,
@@ -81,13 +82,13 @@ pub(crate) struct Place {
     pub(crate) now_ns: u64,
 }
 
-impl Place {
-    /// The place of the discipline of an interface on top, with random numbers of its own.
+impl Attachment {
+    /// The attachment of the discipline of an interface stacked on the port's, with random numbers of its own.
     pub(crate) fn on_top(self) -> Self {
         self.inner(u16::MAX)
     }
 
-    /// The place of the inner discipline of that number, with random numbers of its own.
+    /// The attachment of the inner discipline of that number, with random numbers of its own.
     fn inner(self, number: u16) -> Self {
         Self { seed: scramble(self.seed ^ (1 + u64::from(number))), ..self }
     }
@@ -107,21 +108,21 @@ trait Discipline: Sized {
     }
 
     /// Creates the discipline. The error says why Linux would reject the parameters.
-    fn new(parameters: &Self::Parameters, place: Place) -> Result<Self, String>;
+    fn new(parameters: &Self::Parameters, attachment: Attachment) -> Result<Self, String>;
 
     /// Accepts or drops a packet. Returns what the kernel's `enqueue` would return to the sender.
-    fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit;
+    fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit;
 
     /// Takes the next packet for the layer below out of the queue.
-    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued;
+    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued;
 
-    /// The packet that leaves next, where it can be told without taking it out of the queue. The kernel's disciplines
-    /// that peek with `qdisc_peek_dequeued` cannot tell.
+    /// The packet that leaves next, if it can be determined without dequeuing it. The kernel's disciplines that peek
+    /// with `qdisc_peek_dequeued` cannot.
     fn peek(&self) -> Option<PacketId> {
         None
     }
 
-    /// What waits, in inner disciplines too. Called for every packet that a link sends and for every sample, so it must
+    /// Backlog, including inner disciplines. Called for every packet that a link sends and for every sample, so it must
     /// not count queue by queue where these may be many.
     fn backlog(&self) -> Backlog;
 
@@ -130,7 +131,7 @@ trait Discipline: Sized {
 
     /// Takes over the parameters of `to`, which is empty, as the kernel's `change` does. Where the kernel keeps the
     /// waiting packets, they stay.
-    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates);
+    fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents);
 
     /// The layer below has found nothing to take since that time, and nothing has been enqueued since then. (It finds
     /// nothing, too, while a discipline answers [`Dequeued::NotBefore`].)
@@ -142,7 +143,7 @@ trait Discipline: Sized {
     }
 
     /// The timer is due.
-    fn on_timer(&mut self, _now_ns: u64, _pool: &mut Pool, _fates: &mut Fates) {}
+    fn on_timer(&mut self, _now_ns: u64, _pool: &mut Pool, _events: &mut QdiscEvents) {}
 
     /// The warning that `tc` would give when it configures the discipline, or about a parameter without effect here.
     fn warning(&self) -> Option<String> {
@@ -162,9 +163,9 @@ macro_rules! disciplines {
         }
 
         impl Qdisc {
-            pub(crate) fn new(parameters: &scenario::Qdisc, place: Place) -> Result<Self, String> {
+            pub(crate) fn new(parameters: &scenario::Qdisc, attachment: Attachment) -> Result<Self, String> {
                 match parameters {
-                    $(scenario::Qdisc::$name(parameters) => $file::$name::new(parameters, place).map(Self::$name),)+
+                    $(scenario::Qdisc::$name(parameters) => $file::$name::new(parameters, attachment).map(Self::$name),)+
                 }
             }
 
@@ -174,15 +175,15 @@ macro_rules! disciplines {
                 packet: PacketId,
                 now_ns: u64,
                 pool: &mut Pool,
-                fates: &mut Fates,
+                events: &mut QdiscEvents,
             ) -> Xmit {
                 pool.header_mut(packet).at_ns = now_ns;
                 match self {
-                    $(Self::$name(q) => q.enqueue(packet, now_ns, pool, fates),)+
+                    $(Self::$name(q) => q.enqueue(packet, now_ns, pool, events),)+
                 }
             }
 
-            /// Does a discipline with these parameters have a timer, or ever answer [`Dequeued::NotBefore`]?
+            /// Whether a discipline with these parameters has a timer, or ever answers [`Dequeued::NotBefore`].
             pub(crate) fn keeps_time(parameters: &scenario::Qdisc) -> bool {
                 match parameters {
                     $(scenario::Qdisc::$name(parameters) => $file::$name::keeps_time(parameters),)+
@@ -190,20 +191,20 @@ macro_rules! disciplines {
             }
 
             #[inline]
-            pub(crate) fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
+            pub(crate) fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued {
                 match self {
-                    $(Self::$name(q) => q.dequeue(now_ns, pool, fates),)+
+                    $(Self::$name(q) => q.dequeue(now_ns, pool, events),)+
                 }
             }
 
-            /// The packet that leaves next, where it can be told without taking it out of the queue.
+            /// The packet that leaves next, if it can be determined without dequeuing it.
             fn peek(&self) -> Option<PacketId> {
                 match self {
                     $(Self::$name(q) => q.peek(),)+
                 }
             }
 
-            /// Is no packet waiting?
+            /// Whether the queue is empty.
             #[inline]
             pub(crate) fn is_empty(&self) -> bool {
                 self.backlog().packets == 0
@@ -224,12 +225,12 @@ macro_rules! disciplines {
             }
 
             /// Does what `tc qdisc replace` does: a discipline of the same kind takes over the parameters of `to`;
-            /// otherwise `to` takes its place, and the waiting packets are dropped.
-            pub(crate) fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
+            /// otherwise `to` replaces it, and the waiting packets are dropped.
+            pub(crate) fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
                 match (&mut *self, to) {
-                    $((Self::$name(q), Self::$name(to)) => q.change(to, pool, fates),)+
+                    $((Self::$name(q), Self::$name(to)) => q.change(to, pool, events),)+
                     (_, to) => {
-                        self.each_packet(pool, &mut |packet| fates.drop(packet, Reason::PURGED));
+                        self.each_packet(pool, &mut |packet| events.drop(packet, Reason::PURGED));
                         *self = to;
                     }
                 }
@@ -248,9 +249,9 @@ macro_rules! disciplines {
                 }
             }
 
-            pub(crate) fn on_timer(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) {
+            pub(crate) fn on_timer(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) {
                 match self {
-                    $(Self::$name(q) => q.on_timer(now_ns, pool, fates),)+
+                    $(Self::$name(q) => q.on_timer(now_ns, pool, events),)+
                 }
             }
 
@@ -288,62 +289,62 @@ pub(in crate::network) use self::netem::Settings as NetemSettings;
 
 /// Queues an arriving packet if it fits, and drops it otherwise.
 #[inline]
-fn tail_drop(fits: bool, packet: PacketId, queue: &mut Fifo, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+fn tail_drop(fits: bool, packet: PacketId, queue: &mut Fifo, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
     if fits {
         queue.push(packet, pool);
         Xmit::Queued
     } else {
-        fates.drop(packet, Reason::OVERLIMIT);
+        events.drop(packet, Reason::OVERLIMIT);
         Xmit::Dropped
     }
 }
 
 /// Enqueues the segments of a packet one by one. The packet itself becomes the last of them. If none of them is queued,
-/// the sender is told what became of the last.
+/// the sender gets the result of the last.
 fn each_segment(
     packet: PacketId,
     link: &Encapsulation,
     pool: &mut Pool,
-    fates: &mut Fates,
-    mut enqueue: impl FnMut(PacketId, &mut Pool, &mut Fates) -> Xmit,
+    events: &mut QdiscEvents,
+    mut enqueue: impl FnMut(PacketId, &mut Pool, &mut QdiscEvents) -> Xmit,
 ) -> Xmit {
     let mut queued = false;
     while let Some(first) = segmentation::split_off_first(packet, link, pool) {
-        fates.split(first);
-        queued |= enqueue(first, pool, fates).is_queued();
+        events.split(first);
+        queued |= enqueue(first, pool, events).is_queued();
     }
-    let last = enqueue(packet, pool, fates);
+    let last = enqueue(packet, pool, events);
     if queued { Xmit::Queued } else { last }
 }
 
 /// Drops what is over a limit that was lowered, from the head.
-fn drop_surplus(limit_packets: u32, queue: &mut Fifo, pool: &Pool, fates: &mut Fates) {
+fn drop_surplus(limit_packets: u32, queue: &mut Fifo, pool: &Pool, events: &mut QdiscEvents) {
     while queue.packets() > limit_packets
         && let Some(packet) = queue.pop(pool)
     {
-        fates.drop(packet, Reason::OVERLIMIT);
+        events.drop(packet, Reason::OVERLIMIT);
     }
 }
 
-impl Fates {
-    /// Has this packet been dropped?
+impl QdiscEvents {
+    /// Whether this packet was dropped.
     #[inline]
     pub(crate) fn has_dropped(&self, packet: PacketId) -> bool {
-        self.0.iter().any(|fate| matches!(fate, Fate::Dropped(dropped, _) if *dropped == packet))
+        self.0.iter().any(|event| matches!(event, QdiscEvent::Dropped(dropped, _) if *dropped == packet))
     }
 
     fn drop(&mut self, packet: PacketId, reason: Reason) {
-        self.0.push(Fate::Dropped(packet, reason));
+        self.0.push(QdiscEvent::Dropped(packet, reason));
     }
 
     fn split(&mut self, packet: PacketId) {
-        self.0.push(Fate::Split(packet));
+        self.0.push(QdiscEvent::Split(packet));
     }
 
     /// Adds a copy of a packet.
     fn copy(&mut self, packet: PacketId, pool: &mut Pool) -> PacketId {
         let copy = pool.copy(packet);
-        self.0.push(Fate::Copied(copy));
+        self.0.push(QdiscEvent::Copied(copy));
         copy
     }
 
@@ -358,7 +359,7 @@ impl Fates {
         let capable = class.ecn().is_capable();
         if capable {
             class.mark();
-            self.0.push(Fate::Marked(packet, reason));
+            self.0.push(QdiscEvent::Marked(packet, reason));
         }
         capable
     }

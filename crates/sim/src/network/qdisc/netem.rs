@@ -12,12 +12,13 @@
 //! Corruption flips one bit of a frame. A packet of several segments is segmented then (`netem_segment`): the first is
 //! corrupted, and the others enter the discipline anew, as if they had just arrived. A duplicate is made before that.
 //!
-//! Departs: random numbers come from the run's seed. A packet's time in the queue is counted anew from when it enters the
-//! inner discipline. In the kernel, a discipline around netem is not told of the packets that wait in netem's own inner
-//! one. A corrupted packet crosses the rest of its path, and its destination discards it because of its checksum; in the
-//! kernel, the next node discards it if the bit is in the Ethernet or IP header. The bit may be anywhere in the frame; in
-//! the kernel, it is in the linear part of the `sk_buff`. That is all of a packet of which the sender keeps a copy, but only
-//! the headers of a segment that was split off, which is left unharmed more often: by 6 hits of 66 instead of 1514.
+//! Departs: random numbers come from the run's seed. A packet's time in the queue is counted anew from when it enters
+//! the inner discipline. In the kernel, a discipline around netem is not notified of the packets queued in netem's own
+//! inner one. A corrupted packet crosses the rest of its path, and its destination discards it because of its checksum;
+//! in the kernel, the next node discards it if the bit is in the Ethernet or IP header. The bit may be anywhere in the
+//! frame; in the kernel, it is in the linear part of the `sk_buff`. That is all of a packet of which the sender keeps a
+//! copy, but only the headers of a segment that was split off, which is left unharmed more often: by 6 hits of 66
+//! instead of 1514.
 //!
 //! Later kernels take a number that equals a bound in the chain of four states for the next case (here, as in 6.1, it
 //! changes nothing), which happens once in 2^32 packets.
@@ -30,7 +31,7 @@ use bufferscope_scenario::sizes::ETHERNET_HEADER_BYTES;
 use bufferscope_scenario::{self as scenario, Encapsulation, Reason};
 
 pub(in crate::network) use self::settings::Settings;
-use super::{Dequeued, Discipline, Fates, Place, Qdisc};
+use super::{Dequeued, Discipline, QdiscEvents, Attachment, Qdisc};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::segmentation::split_off_first;
 use crate::network::xmit::Xmit;
@@ -78,14 +79,14 @@ impl Discipline for Netem {
 
     const KEEPS_TIME: bool = true;
 
-    fn new(parameters: &scenario::Netem, place: Place) -> Result<Self, String> {
-        let mut random = Random::new(place.seed, Stream::Qdisc(place.port));
+    fn new(parameters: &scenario::Netem, attachment: Attachment) -> Result<Self, String> {
+        let mut random = Random::new(attachment.seed, Stream::Qdisc(attachment.port));
         let cells = parameters.rate.map_or(1, |rate| i64::from(rate.cell_bytes) + i64::from(rate.cell_overhead_bytes));
         if parameters.rate.is_some_and(|rate| rate.cell_bytes > 0) && cells <= 0 {
             return Err("netem: cells of no size".to_owned());
         }
         Ok(Self {
-            settings: Box::new(Settings::new(parameters, place.now_ns, &mut random)),
+            settings: Box::new(Settings::new(parameters, attachment.now_ns, &mut random)),
             random,
             first: Vec::new(),
             in_order: VecDeque::new(),
@@ -93,18 +94,18 @@ impl Discipline for Netem {
             arrived: 0,
             delayed: Backlog::default(),
             inner: match &parameters.inner {
-                Some(inner) => Some(Box::new(Qdisc::new(inner, place.inner(0))?)),
+                Some(inner) => Some(Box::new(Qdisc::new(inner, attachment.inner(0))?)),
                 None => None,
             },
-            link: place.encapsulation,
+            link: attachment.encapsulation,
         })
     }
 
-    fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
-        self.accept(packet, true, now_ns, pool, fates)
+    fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
+        self.accept(packet, true, now_ns, pool, events)
     }
 
-    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
+    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued {
         loop {
             if let Some(first) = self.first.pop() {
                 self.forget(first, pool);
@@ -127,12 +128,12 @@ impl Discipline for Netem {
                         slot.take(frame_bytes, now_ns, random);
                     }
                     let Some(inner) = inner else { return Dequeued::Packet(next.packet) };
-                    inner.enqueue(next.packet, now_ns, pool, fates);
+                    inner.enqueue(next.packet, now_ns, pool, events);
                     continue;
                 }
                 answer = Dequeued::NotBefore(from_ns);
             }
-            return match self.inner.as_mut().map_or(Dequeued::Nothing, |inner| inner.dequeue(now_ns, pool, fates)) {
+            return match self.inner.as_mut().map_or(Dequeued::Nothing, |inner| inner.dequeue(now_ns, pool, events)) {
                 Dequeued::Packet(packet) => Dequeued::Packet(packet),
                 later => answer.or_before(later),
             };
@@ -150,14 +151,14 @@ impl Discipline for Netem {
     }
 
     /// `netem_change`: packets keep their times. More packets than a lowered limit stay.
-    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
+    fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
         self.settings = to.settings;
         match (&mut self.inner, to.inner) {
-            (Some(inner), Some(to)) => inner.change(*to, pool, fates),
+            (Some(inner), Some(to)) => inner.change(*to, pool, events),
             (inner, to) => {
                 inner
                     .iter()
-                    .for_each(|inner| inner.each_packet(pool, &mut |packet| fates.drop(packet, Reason::PURGED)));
+                    .for_each(|inner| inner.each_packet(pool, &mut |packet| events.drop(packet, Reason::PURGED)));
                 *inner = to;
             }
         }
@@ -171,8 +172,8 @@ impl Discipline for Netem {
         self.inner.as_ref().and_then(|inner| inner.timer())
     }
 
-    fn on_timer(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) {
-        self.inner.iter_mut().for_each(|inner| inner.on_timer(now_ns, pool, fates));
+    fn on_timer(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) {
+        self.inner.iter_mut().for_each(|inner| inner.on_timer(now_ns, pool, events));
     }
 
     fn warning(&self) -> Option<String> {
@@ -181,26 +182,26 @@ impl Discipline for Netem {
 }
 
 impl Netem {
-    /// The sender is not told of a loss. Of a packet and its copy, a loss takes one.
-    fn accept(&mut self, packet: PacketId, may_double: bool, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+    /// The sender is not notified of a loss. Of a packet and its copy, a loss takes one.
+    fn accept(&mut self, packet: PacketId, may_double: bool, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         let Self { settings, random, .. } = self;
         let duplicate = settings.duplicate.as_mut().filter(|_| may_double);
         let mut is_doubled = duplicate.is_some_and(|(part, correlated)| *part >= correlated.next(random));
         if settings.loss.as_mut().is_some_and(|chain| chain.loses(random)) {
-            let is_marked = settings.ecn && fates.mark(packet, Reason::NETEM_MARK, pool);
+            let is_marked = settings.ecn && events.mark(packet, Reason::NETEM_MARK, pool);
             if !is_marked && !std::mem::take(&mut is_doubled) {
-                fates.drop(packet, Reason::NETEM_LOSS);
+                events.drop(packet, Reason::NETEM_LOSS);
                 return Xmit::Left;
             }
         }
         let is_corrupt = settings.corrupt.as_mut().is_some_and(|(part, correlated)| *part >= correlated.next(random));
         if self.delayed.packets >= settings.limit_packets {
-            fates.drop(packet, Reason::OVERLIMIT);
+            events.drop(packet, Reason::OVERLIMIT);
             return Xmit::Dropped;
         }
         if is_doubled {
-            let copy = fates.copy(packet, pool);
-            self.accept(copy, false, now_ns, pool, fates);
+            let copy = events.copy(packet, pool);
+            self.accept(copy, false, now_ns, pool, events);
         }
         if !is_corrupt {
             return self.delay(packet, now_ns, pool);
@@ -209,14 +210,14 @@ impl Netem {
             self.flip_bit(packet, pool);
             return self.delay(packet, now_ns, pool);
         };
-        fates.split(first);
+        events.split(first);
         self.flip_bit(first, pool);
         let xmit = self.delay(first, now_ns, pool);
         while let Some(next) = split_off_first(packet, &self.link, pool) {
-            fates.split(next);
-            self.accept(next, may_double, now_ns, pool, fates);
+            events.split(next);
+            self.accept(next, may_double, now_ns, pool, events);
         }
-        self.accept(packet, may_double, now_ns, pool, fates);
+        self.accept(packet, may_double, now_ns, pool, events);
         xmit
     }
 

@@ -6,8 +6,8 @@ use bufferscope_scenario::sizes::{FRAME_BYTES, MSS_BYTES};
 use bufferscope_scenario::{self as scenario, Limit};
 use proptest::prelude::*;
 
-use super::testing::{Flow, place, segment};
-use super::{Dequeued, Fate, Fates, Qdisc};
+use super::testing::{Flow, attachment, segment};
+use super::{Dequeued, Qdisc, QdiscEvent, QdiscEvents};
 use crate::network::packet::{Body, TcpPacket};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::traffic_class::{Ecn, TrafficClass};
@@ -61,7 +61,7 @@ struct Account {
     keeps_order: bool,
     will_keep_order: bool,
     pool: Pool,
-    fates: Fates,
+    events: QdiscEvents,
     now_ns: u64,
     held: HashMap<PacketId, Held>,
     /// First byte of the next segment of each flow to arrive, and the least of the next to leave.
@@ -71,7 +71,7 @@ struct Account {
 
 /// A discipline with these parameters at that time, if Linux takes them.
 fn qdisc(parameters: &scenario::Qdisc, now_ns: u64) -> Option<Qdisc> {
-    Qdisc::new(parameters, place(now_ns)).ok()
+    Qdisc::new(parameters, attachment(now_ns)).ok()
 }
 
 impl Account {
@@ -84,7 +84,7 @@ impl Account {
             keeps_order: keeps_order(parameters),
             will_keep_order: keeps_order(parameters),
             pool: Pool::new(),
-            fates: Fates::default(),
+            events: QdiscEvents::default(),
             now_ns: 0,
             held: HashMap::new(),
             next_seq: [0; FLOWS],
@@ -106,7 +106,7 @@ impl Account {
         while let Some(due_ns) = self.qdisc.timer().filter(|&due_ns| due_ns <= end_ns) {
             assert!(due_ns >= self.now_ns, "a timer lies in the past");
             self.now_ns = due_ns;
-            self.qdisc.on_timer(due_ns, &mut self.pool, &mut self.fates);
+            self.qdisc.on_timer(due_ns, &mut self.pool, &mut self.events);
             self.settle();
             assert!(self.qdisc.timer().is_none_or(|next_ns| next_ns > due_ns), "a timer is due twice at once");
         }
@@ -127,10 +127,11 @@ impl Account {
         let (header, body) = segment(flow as u32, identity, class, seq, payload_bytes);
         let id = self.pool.insert(header, body);
         self.held.insert(id, Held { flow, ecn });
-        let xmit = self.qdisc.enqueue(id, self.now_ns, &mut self.pool, &mut self.fates);
-        let split = self.fates.0.iter().any(|fate| matches!(fate, Fate::Split(_)));
-        let dropped = self.fates.has_dropped(id);
-        let displaced = self.fates.0.iter().any(|fate| matches!(fate, Fate::Dropped(other, _) if *other != id));
+        let xmit = self.qdisc.enqueue(id, self.now_ns, &mut self.pool, &mut self.events);
+        let split = self.events.0.iter().any(|event| matches!(event, QdiscEvent::Split(_)));
+        let dropped = self.events.has_dropped(id);
+        let displaced =
+            self.events.0.iter().any(|event| matches!(event, QdiscEvent::Dropped(other, _) if *other != id));
         // A discipline that takes packets off their senders' accounts says the same of all.
         assert!(
             split || xmit == Xmit::Left || xmit.is_queued() != dropped,
@@ -141,7 +142,7 @@ impl Account {
     }
 
     fn take(&mut self) {
-        let dequeued = self.qdisc.dequeue(self.now_ns, &mut self.pool, &mut self.fates);
+        let dequeued = self.qdisc.dequeue(self.now_ns, &mut self.pool, &mut self.events);
         self.settle();
         match dequeued {
             Dequeued::Packet(id) => {
@@ -163,7 +164,7 @@ impl Account {
 
     fn change(&mut self, to: &scenario::Qdisc) {
         let Some(qdisc) = qdisc(to, self.now_ns) else { return };
-        self.qdisc.change(qdisc, &self.pool, &mut self.fates);
+        self.qdisc.change(qdisc, &self.pool, &mut self.events);
         self.limit = limit(to);
         self.holds_back = holds_back(to);
         // What waits may be in other queues than what comes.
@@ -174,19 +175,19 @@ impl Account {
 
     /// Enters what the discipline decided.
     fn settle(&mut self) {
-        for fate in std::mem::take(&mut self.fates.0) {
-            match fate {
-                Fate::Dropped(id, reason) => {
+        for event in std::mem::take(&mut self.events.0) {
+            match event {
+                QdiscEvent::Dropped(id, reason) => {
                     assert!(!reason.marks, "{} is not a reason to drop", reason.word);
                     self.held.remove(&id).expect("the discipline held it");
                     self.pool.remove(id);
                 }
-                Fate::Marked(id, reason) => {
+                QdiscEvent::Marked(id, reason) => {
                     assert!(reason.marks, "{} is not a reason to mark", reason.word);
                     assert!(self.held[&id].ecn.is_capable(), "a packet without ECN was marked");
                     assert_eq!(self.pool.header(id).class.ecn(), Ecn::Ce);
                 }
-                Fate::Split(id) | Fate::Copied(id) => {
+                QdiscEvent::Split(id) | QdiscEvent::Copied(id) => {
                     let flow = self.pool.header(id).flow as usize;
                     let ecn = self.pool.header(id).class.ecn();
                     assert!(self.held.insert(id, Held { flow, ecn }).is_none(), "it was held before");
@@ -228,7 +229,7 @@ fn limit(parameters: &scenario::Qdisc) -> Limit {
     }
 }
 
-/// Is there a discipline that may hold packets back although the link is ready? All others are work-conserving.
+/// Whether a discipline may hold packets back although the link is ready. All others are work-conserving.
 fn holds_back(parameters: &scenario::Qdisc) -> bool {
     parameters.all().iter().any(|discipline| discipline.kind().holds_back)
 }

@@ -5,7 +5,7 @@
 
 use bufferscope_scenario as scenario;
 
-use super::{Dequeued, Discipline, Fates, Place, tail_drop};
+use super::{Dequeued, Discipline, QdiscEvents, Attachment, tail_drop};
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
@@ -18,21 +18,21 @@ pub(crate) struct Pfifo {
 impl Discipline for Pfifo {
     type Parameters = scenario::Pfifo;
 
-    fn new(parameters: &scenario::Pfifo, _: Place) -> Result<Self, String> {
+    fn new(parameters: &scenario::Pfifo, _: Attachment) -> Result<Self, String> {
         Ok(Self { queue: Fifo::new(), limit_packets: parameters.limit_packets })
     }
 
-    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         let fits = self.queue.packets() < self.limit_packets;
-        tail_drop(fits, packet, &mut self.queue, pool, fates)
+        tail_drop(fits, packet, &mut self.queue, pool, events)
     }
 
-    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Dequeued {
+    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _events: &mut QdiscEvents) -> Dequeued {
         self.queue.pop(pool).into()
     }
 
     /// `fifo_init`: packets over a lowered limit stay until they are sent.
-    fn change(&mut self, to: Self, _pool: &Pool, _fates: &mut Fates) {
+    fn change(&mut self, to: Self, _pool: &Pool, _events: &mut QdiscEvents) {
         self.limit_packets = to.limit_packets;
     }
 
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sender_is_told_that_there_was_no_room() {
+    fn the_sender_is_notified_that_there_was_no_room() {
         let mut bench = Bench::new(&scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: 1 }));
         let class = TrafficClass::new(0, Ecn::NotEct);
         assert_eq!(bench.arrive(0, FRAME, class), (Xmit::Queued, vec![]));
@@ -108,8 +108,8 @@ mod tests {
     fn another_discipline_in_its_place_begins_empty() {
         let mut bench = Bench::new(&scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: 3 }));
         (0..2).for_each(|_| assert_eq!(bench.enqueue(0, FRAME, Ecn::NotEct), None));
-        let fates = bench.change(&scenario::Qdisc::Bfifo(scenario::Bfifo { limit_bytes: 2000 }));
-        assert_eq!(fates, vec![(0, Reason::PURGED), (1, Reason::PURGED)]);
+        let events = bench.change(&scenario::Qdisc::Bfifo(scenario::Bfifo { limit_bytes: 2000 }));
+        assert_eq!(events, vec![(0, Reason::PURGED), (1, Reason::PURGED)]);
         assert_eq!(bench.backlog(), (0, 0));
         assert_eq!(bench.enqueue(1, FRAME, Ecn::NotEct), None);
         assert_eq!(bench.enqueue(1, FRAME, Ecn::NotEct), Some(Reason::OVERLIMIT), "now its limit counts");

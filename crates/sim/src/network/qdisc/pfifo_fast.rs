@@ -5,21 +5,21 @@
 //! both or neither; the other bits of the code point have no effect. So expedited forwarding (46) does not go first,
 //! and assured forwarding of low drop precedence (10, 18, 26, 34) goes last.
 //!
-//! Each queue is a ring of `txqueuelen` places (`include/linux/ptr_ring.h`), however full the other queues are. Packets
-//! that leave give back their places 16 at a time, and at the end of the ring. So a queue may hold up to 15 packets
+//! Each queue is a ring of `txqueuelen` slots (`include/linux/ptr_ring.h`), however full the other queues are. Packets
+//! that leave give back their slots 16 at a time, and at the end of the ring. So a queue may hold up to 15 packets
 //! fewer.
 //!
 //! Departs: an echo reply in the queue of its own host has the priority of its code point; the kernel's has none.
 
 use bufferscope_scenario as scenario;
 
-use super::{Dequeued, Discipline, Fates, Place, drop_surplus, tail_drop};
+use super::{Dequeued, Discipline, QdiscEvents, Attachment, drop_surplus, tail_drop};
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::traffic_class::TrafficClass;
 use crate::network::xmit::Xmit;
 
 const BANDS: usize = scenario::PfifoFast::BANDS;
-/// The number of places given back at a time: as many pointers of 8 bytes as fit in two cache lines of 64 bytes.
+/// The number of slots given back at a time: as many pointers of 8 bytes as fit in two cache lines of 64 bytes.
 const BATCH: u32 = 16;
 
 #[derive(Debug)]
@@ -27,51 +27,51 @@ pub(crate) struct PfifoFast {
     bands: [Fifo; BANDS],
     rings: [Ring; BANDS],
     /// Places in each ring.
-    places: u32,
+    slots: u32,
 }
 
 /// The position of a ring's reader.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ring {
-    /// The place to be read next.
+    /// The slot to be read next.
     next: u32,
-    /// The places before this one are free again.
+    /// The slots before this one are free again.
     free_to: u32,
 }
 
 impl Discipline for PfifoFast {
     type Parameters = scenario::PfifoFast;
 
-    fn new(parameters: &scenario::PfifoFast, _: Place) -> Result<Self, String> {
+    fn new(parameters: &scenario::PfifoFast, _: Attachment) -> Result<Self, String> {
         Ok(Self {
             bands: std::array::from_fn(|_| Fifo::new()),
             rings: [Ring::default(); BANDS],
-            places: parameters.band_packets,
+            slots: parameters.band_packets,
         })
     }
 
-    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         let index = band(pool.header(packet).class);
         let (band, ring) = (&mut self.bands[index], &self.rings[index]);
-        let fits = band.packets() + ring.unreturned() < self.places;
-        tail_drop(fits, packet, band, pool, fates)
+        let fits = band.packets() + ring.unreturned() < self.slots;
+        tail_drop(fits, packet, band, pool, events)
     }
 
-    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Dequeued {
+    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _events: &mut QdiscEvents) -> Dequeued {
         let first = self.bands.iter_mut().zip(&mut self.rings).find_map(|(band, ring)| {
             let packet = band.pop(pool)?;
-            ring.read(self.places);
+            ring.read(self.slots);
             Some(packet)
         });
         first.into()
     }
 
-    /// What waits begins at the first place of the new rings (`pfifo_fast_change_tx_queue_len`).
-    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
-        let Self { bands: _, rings, places } = to;
-        if places != self.places {
-            (self.rings, self.places) = (rings, places);
-            self.bands.iter_mut().for_each(|band| drop_surplus(places, band, pool, fates));
+    /// What waits begins at the first slot of the new rings (`pfifo_fast_change_tx_queue_len`).
+    fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
+        let Self { bands: _, rings, slots } = to;
+        if slots != self.slots {
+            (self.rings, self.slots) = (rings, slots);
+            self.bands.iter_mut().for_each(|band| drop_surplus(slots, band, pool, events));
         }
     }
 
@@ -89,24 +89,24 @@ impl Discipline for PfifoFast {
 }
 
 impl Ring {
-    /// The number of places that were read but are not free yet.
+    /// The number of slots that were read but are not free yet.
     fn unreturned(&self) -> u32 {
         self.next - self.free_to
     }
 
-    fn read(&mut self, places: u32) {
+    fn read(&mut self, slots: u32) {
         self.next += 1;
-        if self.next == places {
+        if self.next == slots {
             *self = Self::default();
-        } else if self.unreturned() >= batch(places) {
+        } else if self.unreturned() >= batch(slots) {
             self.free_to = self.next;
         }
     }
 }
 
-/// Small rings give back each place at once (`__ptr_ring_set_size`).
-fn batch(places: u32) -> u32 {
-    if BATCH > places / 2 { 1 } else { BATCH }
+/// Small rings give back each slot at once (`__ptr_ring_set_size`).
+fn batch(slots: u32) -> u32 {
+    if BATCH > slots / 2 { 1 } else { BATCH }
 }
 
 /// The queue of a packet (`prio2band`).
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(bench.arrive(0, FRAME, class(0)), (Xmit::Dropped, vec![(3300, Reason::OVERLIMIT)]));
     }
 
-    /// With fewer than 32 places, each is given back at once.
+    /// With fewer than 32 slots, each is given back at once.
     #[test]
     fn a_short_ring_has_as_many_places_as_the_device_says() {
         let mut bench = Bench::new(&scenario::Qdisc::PfifoFast(scenario::PfifoFast { band_packets: 20 }));
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(bench.arrive(31, FRAME, class(4)).0, Xmit::Queued, "the other bands have rings of their own");
     }
 
-    /// `__ptr_ring_discard_one`: of 1000 places, the first 992 are given back in batches of 16, and the last 8
+    /// `__ptr_ring_discard_one`: of 1000 slots, the first 992 are given back in batches of 16, and the last 8
     /// together.
     #[test]
     fn places_are_given_back_in_batches() {

@@ -1,12 +1,12 @@
 //! `pfifo_head_drop`: first in, first out, bounded in packets. It makes room by dropping the oldest packet.
 //!
 //! Source: Linux `net/sched/sch_fifo.c`, `pfifo_tail_enqueue`. A packet is always accepted. If `limit` packets are
-//! waiting when it arrives, the packet at the head is dropped and counted, and the arriving packet's sender is told of
-//! congestion (`NET_XMIT_CN`), although its own packet is in the queue.
+//! waiting when it arrives, the packet at the head is dropped and counted, and the arriving packet's sender is notified
+//! of congestion (`NET_XMIT_CN`), although its own packet is in the queue.
 
 use bufferscope_scenario::{self as scenario, Reason};
 
-use super::{Dequeued, Discipline, Fates, Place};
+use super::{Dequeued, Discipline, QdiscEvents, Attachment};
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
@@ -19,28 +19,28 @@ pub(crate) struct PfifoHeadDrop {
 impl Discipline for PfifoHeadDrop {
     type Parameters = scenario::PfifoHeadDrop;
 
-    fn new(parameters: &scenario::PfifoHeadDrop, _: Place) -> Result<Self, String> {
+    fn new(parameters: &scenario::PfifoHeadDrop, _: Attachment) -> Result<Self, String> {
         Ok(Self { queue: Fifo::new(), limit_packets: parameters.limit_packets })
     }
 
-    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         if self.queue.packets() < self.limit_packets {
             self.queue.push(packet, pool);
             return Xmit::Queued;
         }
         if let Some(oldest) = self.queue.pop(pool) {
-            fates.drop(oldest, Reason::OVERLIMIT);
+            events.drop(oldest, Reason::OVERLIMIT);
         }
         self.queue.push(packet, pool);
         Xmit::Displacing
     }
 
-    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Dequeued {
+    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _events: &mut QdiscEvents) -> Dequeued {
         self.queue.pop(pool).into()
     }
 
     /// `fifo_init`: packets over a lowered limit stay until they are sent.
-    fn change(&mut self, to: Self, _pool: &Pool, _fates: &mut Fates) {
+    fn change(&mut self, to: Self, _pool: &Pool, _events: &mut QdiscEvents) {
         self.limit_packets = to.limit_packets;
     }
 
@@ -68,7 +68,7 @@ mod tests {
     /// Below the limit, `pfifo_tail_enqueue` returns the result of `qdisc_enqueue_tail`, `NET_XMIT_SUCCESS`. At the
     /// limit it returns `NET_XMIT_CN`.
     #[test]
-    fn a_full_queue_drops_its_oldest_packet_and_tells_the_sender_of_the_newest() {
+    fn a_full_queue_drops_its_oldest_packet_and_notifies_the_sender_of_the_newest() {
         let mut bench = Bench::new(&scenario::Qdisc::PfifoHeadDrop(scenario::PfifoHeadDrop { limit_packets: 2 }));
         let class = TrafficClass::new(0, NOT_ECT);
         assert_eq!(bench.arrive(0, FRAME, class), (Xmit::Queued, vec![]));

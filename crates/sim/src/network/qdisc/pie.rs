@@ -10,7 +10,7 @@
 use bufferscope_scenario::{self as scenario, Reason};
 
 use super::pie_controller::{CERTAIN, Controller, Law, bytes_of, first_update_ns, ticks};
-use super::{Dequeued, Discipline, Fates, Place, drop_surplus};
+use super::{Dequeued, Discipline, QdiscEvents, Attachment, drop_surplus};
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 use crate::random::{Random, Stream};
@@ -36,11 +36,11 @@ impl Discipline for Pie {
 
     const KEEPS_TIME: bool = true;
 
-    fn new(parameters: &scenario::Pie, place: Place) -> Result<Self, String> {
+    fn new(parameters: &scenario::Pie, attachment: Attachment) -> Result<Self, String> {
         let scenario::Pie { target_ns, tupdate_ns, alpha, beta, bytemode, dq_rate_estimator, .. } = *parameters;
-        let mut random = Random::new(place.seed, Stream::Qdisc(place.port));
-        let timers = Timers::of_node(place.node, place.seed);
-        let due_ns = first_update_ns(place.now_ns, tupdate_ns, timers, &mut random);
+        let mut random = Random::new(attachment.seed, Stream::Qdisc(attachment.port));
+        let timers = Timers::of_node(attachment.node, attachment.seed);
+        let due_ns = first_update_ns(attachment.now_ns, tupdate_ns, timers, &mut random);
         Ok(Self {
             queue: Fifo::new(),
             limit_packets: parameters.limit_packets,
@@ -54,12 +54,12 @@ impl Discipline for Pie {
         })
     }
 
-    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         let (bytes, backlog) = (bytes_of(pool.header(packet)), self.queue.bytes());
         let reason = if self.queue.packets() >= self.limit_packets {
             Reason::OVERLIMIT
         } else if !self.controller.drops_early(bytes, backlog, &self.law, &mut self.random)
-            || self.mark(packet, pool, fates)
+            || self.mark(packet, pool, events)
         {
             self.queue.push(packet, pool);
             return Xmit::Queued;
@@ -67,11 +67,11 @@ impl Discipline for Pie {
             Reason::PIE
         };
         self.controller.on_drop();
-        fates.drop(packet, reason);
+        events.drop(packet, reason);
         Xmit::Dropped
     }
 
-    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Dequeued {
+    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, _events: &mut QdiscEvents) -> Dequeued {
         let Some(packet) = self.queue.pop(pool) else { return Dequeued::Nothing };
         let header = pool.header(packet);
         let (now, backlog) = (ticks(now_ns), self.queue.bytes() as u32);
@@ -80,12 +80,12 @@ impl Discipline for Pie {
     }
 
     /// `pie_change`: the probability and the timer stay, and packets over a lowered limit are dropped from the head.
-    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
+    fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
         self.limit_packets = to.limit_packets;
         self.ecn = to.ecn;
         self.tupdate_ns = to.tupdate_ns;
         self.law = to.law;
-        drop_surplus(self.limit_packets, &mut self.queue, pool, fates);
+        drop_surplus(self.limit_packets, &mut self.queue, pool, events);
     }
 
     fn backlog(&self) -> Backlog {
@@ -100,15 +100,15 @@ impl Discipline for Pie {
         Some(self.due_ns)
     }
 
-    fn on_timer(&mut self, now_ns: u64, _pool: &mut Pool, _fates: &mut Fates) {
+    fn on_timer(&mut self, now_ns: u64, _pool: &mut Pool, _events: &mut QdiscEvents) {
         self.controller.update(self.queue.bytes() as u32, &self.law);
         self.due_ns = self.timers.expiry_ns(now_ns, self.tupdate_ns);
     }
 }
 
 impl Pie {
-    fn mark(&self, packet: PacketId, pool: &mut Pool, fates: &mut Fates) -> bool {
-        self.ecn && self.controller.probability <= CERTAIN / 10 && fates.mark(packet, Reason::PIE_MARK, pool)
+    fn mark(&self, packet: PacketId, pool: &mut Pool, events: &mut QdiscEvents) -> bool {
+        self.ecn && self.controller.probability <= CERTAIN / 10 && events.mark(packet, Reason::PIE_MARK, pool)
     }
 }
 

@@ -112,7 +112,7 @@ impl Controller {
         self.accumulated = 0;
     }
 
-    /// Is an arriving packet to be dropped, or marked, with `backlog` bytes waiting (`pie_drop_early`)?
+    /// Whether an arriving packet is to be dropped, or marked, with `backlog` bytes queued (`pie_drop_early`).
     pub(super) fn drops_early(&mut self, bytes: u32, backlog: u64, law: &Law, random: &mut Random) -> bool {
         let is_short = self.delay < law.target / 2 && self.probability < CERTAIN / 5;
         if self.burst > 0 || is_short || backlog < 2 * u64::from(FRAME_BYTES) {

@@ -116,8 +116,8 @@ fn capable_packets_are_marked_up_to_ten_per_cent() {
 #[test]
 fn a_full_queue_drops_what_arrives() {
     let mut bench = Bench::new(&scenario::Qdisc::Pie(scenario::Pie { limit_packets: 2, ..parameters() }));
-    let fates: Vec<_> = (0..3).map(|_| bench.enqueue(0, FRAME, Ecn::Ect0)).collect();
-    assert_eq!(fates, [None, None, Some(Reason::OVERLIMIT)]);
+    let events: Vec<_> = (0..3).map(|_| bench.enqueue(0, FRAME, Ecn::Ect0)).collect();
+    assert_eq!(events, [None, None, Some(Reason::OVERLIMIT)]);
 }
 
 /// 15 ms are four jiffies of 4 ms, and a kernel timer waits for one more to be sure not to be early.

@@ -10,7 +10,7 @@
 use bufferscope_scenario as scenario;
 
 use super::classifier::Classifier;
-use super::{Dequeued, Discipline, Fates, Place, Qdisc};
+use super::{Dequeued, Discipline, QdiscEvents, Attachment, Qdisc};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::traffic_class::{Ecn, TrafficClass};
 use crate::network::xmit::Xmit;
@@ -28,13 +28,13 @@ impl Discipline for Prio {
 
     const KEEPS_TIME: bool = true;
 
-    fn new(parameters: &scenario::Prio, place: Place) -> Result<Self, String> {
+    fn new(parameters: &scenario::Prio, attachment: Attachment) -> Result<Self, String> {
         let named = parameters.priomap.iter().copied().chain(parameters.filters.iter().map(|filter| filter.band));
         if parameters.bands < 2 || named.into_iter().any(|band| band >= parameters.bands) {
-            return Err(format!("prio: a band is none of {}, or there are fewer than 2", parameters.bands));
+            return Err(format!("prio: a band is not below {}, or there are fewer than 2 bands", parameters.bands));
         }
         let other = scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: scenario::Prio::BAND_PACKETS });
-        let band = |band: u16| Qdisc::new(parameters.inner.get(usize::from(band)).unwrap_or(&other), place.inner(band));
+        let band = |band: u16| Qdisc::new(parameters.inner.get(usize::from(band)).unwrap_or(&other), attachment.inner(band));
         let filters = parameters.filters.iter().map(|filter| (&filter.chosen, filter.band));
         let band_of = Classifier::new(filters, |dscp| parameters.priomap[usize::from(priority(dscp))]);
         let bands = (0..parameters.bands.into()).map(band).collect::<Result<_, _>>()?;
@@ -45,20 +45,20 @@ impl Discipline for Prio {
         parameters.inner.iter().any(Qdisc::keeps_time)
     }
 
-    fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+    fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         let band = self.band_of.of(pool.header(packet));
-        self.watched(band.into(), |band| band.enqueue(packet, now_ns, pool, fates))
+        self.watched(band.into(), |band| band.enqueue(packet, now_ns, pool, events))
     }
 
     /// Where a band has packets but none before a later time, those after it are served.
-    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
+    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued {
         let mut answer = Dequeued::Nothing;
         for band in 0..self.bands.len() {
             if self.bands[band].is_empty() {
                 self.bands[band].idle_since(now_ns);
                 continue;
             }
-            match self.watched(band, |band| band.dequeue(now_ns, pool, fates)) {
+            match self.watched(band, |band| band.dequeue(now_ns, pool, events)) {
                 Dequeued::Packet(packet) => return Dequeued::Packet(packet),
                 found => answer = answer.or_before(found),
             }
@@ -80,13 +80,13 @@ impl Discipline for Prio {
     }
 
     /// `prio_tune`: bands that remain keep their packets, unless they get another discipline.
-    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
+    fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
         for surplus in self.bands.drain(to.bands.len().min(self.bands.len())..) {
-            surplus.each_packet(pool, &mut |packet| fates.drop(packet, scenario::Reason::PURGED));
+            surplus.each_packet(pool, &mut |packet| events.drop(packet, scenario::Reason::PURGED));
         }
         let kept = self.bands.len();
         for (index, new) in to.bands.into_iter().enumerate() {
-            if index < kept { self.bands[index].change(new, pool, fates) } else { self.bands.push(new) }
+            if index < kept { self.bands[index].change(new, pool, events) } else { self.bands.push(new) }
         }
         self.band_of = to.band_of;
         self.backlog = self.bands.iter().map(Qdisc::backlog).sum();
@@ -100,10 +100,10 @@ impl Discipline for Prio {
         self.bands.iter().filter_map(Qdisc::timer).min()
     }
 
-    fn on_timer(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) {
+    fn on_timer(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) {
         for band in 0..self.bands.len() {
             if self.bands[band].timer().is_some_and(|at_ns| at_ns <= now_ns) {
-                self.watched(band, |band| band.on_timer(now_ns, pool, fates));
+                self.watched(band, |band| band.on_timer(now_ns, pool, events));
             }
         }
     }

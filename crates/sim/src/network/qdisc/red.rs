@@ -1,12 +1,12 @@
 //! `red`: random early detection. Drops arriving packets at random; the larger the *average* backlog, the more it
 //! drops.
 //!
-//! Source: Linux' `net/sched/sch_red.c`; the average and the choice of packets are in [`super::early`]. The hard limit
-//! is that of the inner `bfifo`. With `adaptive`, a timer adapts the probability every half second (125 jiffies).
+//! Source: Linux' `net/sched/sch_red.c`; the average and the choice of packets are in [`super::red_core`]. The hard
+//! limit is that of the inner `bfifo`. With `adaptive`, a timer adapts the probability every half second (125 jiffies).
 //!
 //! The timer is that of `tc` and kernels before 5.7. Since then, `tc` passes flags on in an attribute of their own
-//! (`TCA_RED_FLAGS`), while the kernel still looks for this one in the old place, and never starts the timer: there,
-//! `adaptive` changes nothing. A warning says so.
+//! (`TCA_RED_FLAGS`), while the kernel still looks for this one in the old attribute, and never starts the timer:
+//! there, `adaptive` changes nothing. A warning says so.
 //!
 //! Departures: a packet that is marked and then finds no room counts only as dropped. Packets are not shown to the
 //! filters that `qevent` may name.
@@ -14,8 +14,8 @@
 use bufferscope_programs::Uniform;
 use bufferscope_scenario::{self as scenario, Averaging, Reason};
 
-use super::early::{Early, Idle, Verdict, Watch};
-use super::{Dequeued, Discipline, Fates, Place};
+use super::red_core::{RedCore, Idle, Verdict, Watch};
+use super::{Dequeued, Discipline, QdiscEvents, Attachment};
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 use crate::random::{Random, Stream};
@@ -34,7 +34,7 @@ pub(crate) struct Red {
     ecn: bool,
     harddrop: bool,
     nodrop: bool,
-    early: Early,
+    early: RedCore,
     watch: Watch,
     idle: Idle,
     random: Random,
@@ -55,17 +55,17 @@ impl Discipline for Red {
         parameters.adaptive
     }
 
-    fn new(parameters: &scenario::Red, place: Place) -> Result<Self, String> {
+    fn new(parameters: &scenario::Red, attachment: Attachment) -> Result<Self, String> {
         let Averaging { curve, idle } = parameters.averaging().map_err(|error| format!("red: {error}"))?;
-        let mut random = Random::new(place.seed, Stream::Qdisc(place.port));
-        let timer = parameters.adaptive.then(|| Box::new(Timer::new(place, &mut random)));
+        let mut random = Random::new(attachment.seed, Stream::Qdisc(attachment.port));
+        let timer = parameters.adaptive.then(|| Box::new(Timer::new(attachment, &mut random)));
         Ok(Self {
             queue: Fifo::new(),
             limit_bytes: parameters.limit_bytes,
             ecn: parameters.ecn,
             harddrop: parameters.harddrop,
             nodrop: parameters.nodrop,
-            early: Early::new(curve),
+            early: RedCore::new(curve),
             watch: Watch::default(),
             idle: Idle::new(idle, 0),
             random,
@@ -73,33 +73,33 @@ impl Discipline for Red {
         })
     }
 
-    fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+    fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         self.idle.end(&self.early, &mut self.watch, self.queue.bytes(), now_ns);
         let header = pool.header(packet);
         let fits = self.queue.bytes() + u64::from(header.frame_bytes) <= self.limit_bytes;
         let (reason, marks) = match self.early.verdict(&mut self.watch, &mut self.random) {
             Verdict::Pass => (None, false),
-            Verdict::Early => (Some(Reason::RED_EARLY), self.ecn),
+            Verdict::RedCore => (Some(Reason::RED_EARLY), self.ecn),
             Verdict::Forced => (Some(Reason::RED_FORCED), self.ecn && !self.harddrop),
         };
         if let Some(reason) = reason
             && !(marks && (self.nodrop || header.class.ecn().is_capable()))
         {
-            fates.drop(packet, reason);
+            events.drop(packet, reason);
             return Xmit::Congested;
         }
         if !fits {
-            fates.drop(packet, Reason::OVERLIMIT);
+            events.drop(packet, Reason::OVERLIMIT);
             return Xmit::Dropped;
         }
         if marks {
-            fates.mark(packet, Reason::RED_MARK, pool);
+            events.mark(packet, Reason::RED_MARK, pool);
         }
         self.queue.push(packet, pool);
         Xmit::Queued
     }
 
-    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Dequeued {
+    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _events: &mut QdiscEvents) -> Dequeued {
         self.queue.pop(pool).into()
     }
 
@@ -108,8 +108,8 @@ impl Discipline for Red {
     }
 
     /// `__red_change`: the average begins anew, and so does the inner `bfifo`. The packets of the old one are dropped.
-    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
-        fates.purge(&self.queue, pool);
+    fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
+        events.purge(&self.queue, pool);
         let Self { random, .. } = std::mem::replace(self, to);
         self.random = random;
     }
@@ -130,7 +130,7 @@ impl Discipline for Red {
         self.timer.as_ref().map(|timer| timer.due_ns)
     }
 
-    fn on_timer(&mut self, now_ns: u64, _pool: &mut Pool, _fates: &mut Fates) {
+    fn on_timer(&mut self, now_ns: u64, _pool: &mut Pool, _events: &mut QdiscEvents) {
         self.early.adapt(self.idle.aged(self.watch.average, now_ns));
         if let Some(timer) = &mut self.timer {
             timer.due_ns = timer.timers.expiry_ns(now_ns, ADAPTED_EVERY_NS);
@@ -145,10 +145,10 @@ impl Discipline for Red {
 
 impl Timer {
     /// If the network was built with the discipline, its timer has been running since then, so its phase is arbitrary.
-    fn new(place: Place, random: &mut Random) -> Self {
-        let timers = Timers::of_node(place.node, place.seed);
-        let after_ns = if place.now_ns == 0 { random.below(ADAPTED_EVERY_NS) } else { ADAPTED_EVERY_NS };
-        Self { timers, due_ns: timers.expiry_ns(place.now_ns, after_ns) }
+    fn new(attachment: Attachment, random: &mut Random) -> Self {
+        let timers = Timers::of_node(attachment.node, attachment.seed);
+        let after_ns = if attachment.now_ns == 0 { random.below(ADAPTED_EVERY_NS) } else { ADAPTED_EVERY_NS };
+        Self { timers, due_ns: timers.expiry_ns(attachment.now_ns, after_ns) }
     }
 }
 

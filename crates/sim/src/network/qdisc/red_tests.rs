@@ -1,5 +1,5 @@
 use super::super::testing::{Bench, FRAME, MS};
-use super::super::{Place, Qdisc};
+use super::super::{Attachment, Qdisc};
 use super::*;
 use crate::network::traffic_class::Ecn;
 
@@ -41,11 +41,11 @@ fn fill(bench: &mut Bench, bytes: u64, ecn: Ecn) {
 
 /// One packet arrives and one leaves; returns what happened to the one that arrived.
 fn pass_one(bench: &mut Bench, ecn: Ecn) -> Option<Reason> {
-    let fate = bench.enqueue(0, 1000, ecn);
-    if fate.is_none_or(|reason| reason == Reason::RED_MARK) {
+    let event = bench.enqueue(0, 1000, ecn);
+    if event.is_none_or(|reason| reason == Reason::RED_MARK) {
         bench.dequeue(0);
     }
-    fate
+    event
 }
 
 #[test]
@@ -97,9 +97,9 @@ fn between_min_and_max_drops_are_spaced_uniformly() {
     while bench.backlog().1 < 60_000 {
         bench.enqueue(0, 1000, Ecn::NotEct);
     }
-    let fates: Vec<_> = (0..20_000).map(|_| pass_one(&mut bench, Ecn::NotEct)).collect();
-    assert!(fates.iter().flatten().all(|&reason| reason == Reason::RED_EARLY));
-    let drops: Vec<usize> = fates.iter().enumerate().filter(|(_, fate)| fate.is_some()).map(|(n, _)| n).collect();
+    let events: Vec<_> = (0..20_000).map(|_| pass_one(&mut bench, Ecn::NotEct)).collect();
+    assert!(events.iter().flatten().all(|&reason| reason == Reason::RED_EARLY));
+    let drops: Vec<usize> = events.iter().enumerate().filter(|(_, event)| event.is_some()).map(|(n, _)| n).collect();
     let gaps: Vec<usize> = drops.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let mean = gaps.iter().sum::<usize>() as f64 / gaps.len() as f64;
     assert!((46.0..55.0).contains(&mean), "mean gap {mean}");
@@ -110,19 +110,19 @@ fn between_min_and_max_drops_are_spaced_uniformly() {
 fn above_max_every_packet_is_dropped() {
     // No packet leaves, so the average rises towards the backlog until it crosses `max`. From then on no packet enters.
     let mut bench = bench(scenario::Red { probability: 1e-4, ..parameters() });
-    let fates: Vec<_> = (0..500).map(|_| bench.enqueue(0, 1000, Ecn::NotEct)).collect();
-    let first = fates.iter().position(Option::is_some).expect("the average crosses max");
+    let events: Vec<_> = (0..500).map(|_| bench.enqueue(0, 1000, Ecn::NotEct)).collect();
+    let first = events.iter().position(Option::is_some).expect("the average crosses max");
     assert!(average(&bench) >> 5 >= 90_000);
-    assert!(fates[first..].iter().all(|&fate| fate == Some(Reason::RED_FORCED)));
+    assert!(events[first..].iter().all(|&event| event == Some(Reason::RED_FORCED)));
 }
 
 #[test]
 fn capable_packets_are_marked_instead_up_to_the_hard_limit() {
     let mut bench = bench(scenario::Red { ecn: true, ..parameters() });
-    let fates: Vec<_> = (0..500).map(|_| bench.enqueue(0, 1000, Ecn::Ect0)).collect();
+    let events: Vec<_> = (0..500).map(|_| bench.enqueue(0, 1000, Ecn::Ect0)).collect();
     assert_eq!(bench.backlog(), (400, 400_000));
-    assert!(fates[..400].iter().all(|&fate| fate.is_none_or(|reason| reason == Reason::RED_MARK)));
-    assert!(fates[200..400].iter().all(Option::is_some), "the average is above max");
+    assert!(events[..400].iter().all(|&event| event.is_none_or(|reason| reason == Reason::RED_MARK)));
+    assert!(events[200..400].iter().all(Option::is_some), "the average is above max");
     assert_eq!(bench.enqueue(0, 1000, Ecn::NotEct), Some(Reason::RED_FORCED), "a transport that does not understand");
 }
 
@@ -144,7 +144,7 @@ fn an_average_that_the_kernel_has_no_room_for_is_refused() {
         let red = scenario::Red { max_bytes, limit_bytes: 1 << 30, probability: 0.5, ..parameters() };
         Qdisc::new(
             &scenario::Qdisc::Red(red),
-            Place { port: 0, node: 0, encapsulation: scenario::Encapsulation::adding(14), seed: 1, now_ns: 0 },
+            Attachment { port: 0, node: 0, encapsulation: scenario::Encapsulation::adding(14), seed: 1, now_ns: 0 },
         )
     };
     assert!(of_max((1 << 26) - 1).is_ok());
@@ -176,11 +176,11 @@ fn congested(parameters: scenario::Red) -> Bench {
 fn harddrop_drops_capable_packets_above_max_and_marks_them_below() {
     let marking = scenario::Red { ecn: true, harddrop: true, ..parameters() };
     let mut bench = bench(marking.clone());
-    let fates: Vec<_> = (0..500).map(|_| bench.enqueue(0, 1000, Ecn::Ect0)).collect();
-    let first = fates.iter().position(|fate| *fate == Some(Reason::RED_FORCED)).expect("the average crosses max");
-    assert!(fates[..first].iter().flatten().all(|reason| *reason == Reason::RED_MARK));
-    assert!(fates[..first].iter().any(Option::is_some));
-    assert!(fates[first..].iter().all(|fate| *fate == Some(Reason::RED_FORCED)));
+    let events: Vec<_> = (0..500).map(|_| bench.enqueue(0, 1000, Ecn::Ect0)).collect();
+    let first = events.iter().position(|event| *event == Some(Reason::RED_FORCED)).expect("the average crosses max");
+    assert!(events[..first].iter().flatten().all(|reason| *reason == Reason::RED_MARK));
+    assert!(events[..first].iter().any(Option::is_some));
+    assert!(events[first..].iter().all(|event| *event == Some(Reason::RED_FORCED)));
     assert_eq!(
         congested(scenario::Red { harddrop: false, ..marking }).enqueue(0, 1000, Ecn::Ect0),
         Some(Reason::RED_MARK)
@@ -194,9 +194,9 @@ fn nodrop_queues_what_cannot_be_marked_up_to_the_hard_limit() {
     assert_eq!(bench.enqueue(0, 1000, Ecn::NotEct), Some(Reason::OVERLIMIT));
     let both = scenario::Red { ecn: true, nodrop: true, harddrop: true, ..parameters() };
     let mut bench = self::bench(both);
-    let fates: Vec<_> = (0..500).map(|_| bench.enqueue(0, 1000, Ecn::NotEct)).collect();
-    let first = fates.iter().position(Option::is_some).expect("the average crosses max");
-    assert!(fates[first..].iter().all(|fate| *fate == Some(Reason::RED_FORCED)), "harddrop wins above max");
+    let events: Vec<_> = (0..500).map(|_| bench.enqueue(0, 1000, Ecn::NotEct)).collect();
+    let first = events.iter().position(Option::is_some).expect("the average crosses max");
+    assert!(events[first..].iter().all(|event| *event == Some(Reason::RED_FORCED)), "harddrop wins above max");
 }
 
 /// `max_P` of the adaptive algorithm.

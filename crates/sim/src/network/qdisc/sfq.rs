@@ -5,7 +5,7 @@
 //! - a queue sends until it has used up its allotment, which may become negative, and gets a quantum more when its next
 //!   turn comes. A queue that becomes active has its first turn after all others;
 //! - the limit concerns all queues together. The packet dropped for it may be of another flow than the one that arrives;
-//!   only if it is of the same queue does the sender learn of it, as of congestion. The limit of one queue, `depth`, and
+//!   the sender is notified (as of congestion) only if it is of the same queue. The limit of one queue, `depth`, and
 //!   its RED drop arriving packets, or with `headdrop` the oldest one of that queue;
 //! - each queue has an average of its own for RED, which begins with the queue and does not age;
 //! - after a perturbation, all packets are sorted anew, slot by slot. What a queue has no room for is dropped.
@@ -15,13 +15,13 @@
 //!
 //! Departures: flows are those of [`Header`](crate::network::packet::Header), whose hash is mixed by other arithmetic
 //! than SipHash. Linux does not count what it drops after a perturbation, and may be late to perturb the hash of an idle
-//! host. It refuses to change an sfq; here, a new one takes its place.
+//! host. It refuses to change an sfq; here, a new one replaces it.
 
 use bufferscope_programs::{Uniform, scramble};
 use bufferscope_scenario::{self as scenario, Reason};
 
-use super::early::{Early, Verdict, Watch};
-use super::{Dequeued, Discipline, Fates, Place};
+use super::red_core::{RedCore, Verdict, Watch};
+use super::{Dequeued, Discipline, QdiscEvents, Attachment};
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 use crate::random::{Random, Stream};
@@ -51,7 +51,7 @@ pub(crate) struct Sfq {
 /// Random early detection in each queue.
 #[derive(Debug)]
 struct Red {
-    early: Early,
+    early: RedCore,
     ecn: bool,
     harddrop: bool,
 }
@@ -70,11 +70,11 @@ impl Discipline for Sfq {
         parameters.perturb_s.is_some()
     }
 
-    fn new(parameters: &scenario::Sfq, place: Place) -> Result<Self, String> {
+    fn new(parameters: &scenario::Sfq, attachment: Attachment) -> Result<Self, String> {
         let red = parameters.red.as_ref().map(Red::new).transpose()?;
-        let mut random = Random::new(place.seed, Stream::Qdisc(place.port));
+        let mut random = Random::new(attachment.seed, Stream::Qdisc(attachment.port));
         let salt = random.next_u32();
-        let perturbation = parameters.perturb_s.map(|period_s| Perturbation::new(period_s, place, &mut random));
+        let perturbation = parameters.perturb_s.map(|period_s| Perturbation::new(period_s, attachment, &mut random));
         // More are never in use, and those freed last are used again first.
         let slots = parameters.flows.min(parameters.limit_packets + 1);
         Ok(Self {
@@ -92,20 +92,20 @@ impl Discipline for Sfq {
         })
     }
 
-    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         let hash = self.hash(packet, pool);
         let index = if let Some(index) = self.slots.find(hash) {
-            let early = self.detects(index, packet, pool, fates);
+            let early = self.detects(index, packet, pool, events);
             let full = || self.slots.get(index).queue.packets() >= self.depth_packets;
             if let Some(reason) = early.or_else(|| full().then_some(Reason::OVERLIMIT)) {
-                return self.refuse(index, packet, reason, pool, fates);
+                return self.refuse(index, packet, reason, pool, events);
             }
             index
         } else if let Some(index) = self.slots.claim(hash) {
             self.slots.get_mut(index).watch = Watch::default();
             index
         } else {
-            fates.drop(packet, Reason::OVERLIMIT);
+            events.drop(packet, Reason::OVERLIMIT);
             return Xmit::Dropped;
         };
         let before = self.slots.get(index).queue.back();
@@ -113,14 +113,14 @@ impl Discipline for Sfq {
         if self.backlog.packets <= self.limit_packets.into() {
             return Xmit::Queued;
         }
-        match self.drop_from_longest((index, before), pool, fates) {
+        match self.drop_from_longest((index, before), pool, events) {
             Some((dropped, _)) if dropped == packet => Xmit::Congested,
             Some((_, from)) if from == index => Xmit::Displacing,
             _ => Xmit::Queued,
         }
     }
 
-    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _fates: &mut Fates) -> Dequeued {
+    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _events: &mut QdiscEvents) -> Dequeued {
         let Some(index) = self.spend_turns() else { return Dequeued::Nothing };
         let Some(packet) = self.pop(index, pool) else { return Dequeued::Nothing };
         let slot = self.slots.get_mut(index);
@@ -132,8 +132,8 @@ impl Discipline for Sfq {
     }
 
     /// Linux refuses it ("Change operation not supported by specified qdisc"); so this is what a user has to do instead.
-    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
-        self.slots.iter().for_each(|slot| fates.purge(&slot.queue, pool));
+    fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
+        self.slots.iter().for_each(|slot| events.purge(&slot.queue, pool));
         *self = to;
     }
 
@@ -151,10 +151,10 @@ impl Discipline for Sfq {
         self.perturbation.as_ref().map(|perturbation| perturbation.due_ns)
     }
 
-    fn on_timer(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) {
+    fn on_timer(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) {
         self.salt = self.random.next_u32();
         if self.backlog.packets > 0 {
-            self.rehash(pool, fates);
+            self.rehash(pool, events);
         }
         if let Some(perturbation) = &mut self.perturbation {
             perturbation.due_ns = perturbation.timers.expiry_ns(now_ns, perturbation.period_ns);
@@ -177,35 +177,35 @@ impl Sfq {
         scramble(u64::from(hash) << 32 | u64::from(self.salt)) as u16 & self.hash_mask
     }
 
-    /// Does RED require to drop a packet? Marks one instead if it may: with `headdrop` the oldest packet of the queue, or
-    /// else the arriving one.
-    fn detects(&mut self, index: Index, packet: PacketId, pool: &mut Pool, fates: &mut Fates) -> Option<Reason> {
+    /// Whether RED requires a packet to be dropped. Marks one instead if it may: with `headdrop` the oldest packet of
+    /// the queue, or else the arriving one.
+    fn detects(&mut self, index: Index, packet: PacketId, pool: &mut Pool, events: &mut QdiscEvents) -> Option<Reason> {
         let Red { early, ecn, harddrop } = self.red.as_deref()?;
         let slot = self.slots.get_mut(index);
         early.update(&mut slot.watch, slot.queue.bytes());
         let (reason, marks) = match early.verdict(&mut slot.watch, &mut self.random) {
             Verdict::Pass => return None,
-            Verdict::Early => (Reason::RED_EARLY, *ecn),
+            Verdict::RedCore => (Reason::RED_EARLY, *ecn),
             Verdict::Forced => (Reason::RED_FORCED, *ecn && !harddrop),
         };
         let oldest = slot.queue.front().filter(|_| self.headdrop);
         let is_marked =
-            marks && oldest.into_iter().chain([packet]).any(|each| fates.mark(each, Reason::RED_MARK, pool));
+            marks && oldest.into_iter().chain([packet]).any(|each| events.mark(each, Reason::RED_MARK, pool));
         (!is_marked).then_some(reason)
     }
 
     /// Drops the arriving packet, or with `headdrop` the oldest of its queue, which stays as long as it was.
-    fn refuse(&mut self, index: Index, packet: PacketId, reason: Reason, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+    fn refuse(&mut self, index: Index, packet: PacketId, reason: Reason, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         let queue = &mut self.slots.get_mut(index).queue;
         let Some(oldest) = queue.front().filter(|_| self.headdrop) else {
-            fates.drop(packet, reason);
+            events.drop(packet, reason);
             return Xmit::Dropped;
         };
         let bytes = queue.bytes();
         queue.pop(pool);
         queue.push(packet, pool);
         self.backlog.bytes = self.backlog.bytes - bytes + queue.bytes();
-        fates.drop(oldest, reason);
+        events.drop(oldest, reason);
         Xmit::Displacing
     }
 
@@ -239,7 +239,7 @@ impl Sfq {
         &mut self,
         newest: (Index, Option<PacketId>),
         pool: &mut Pool,
-        fates: &mut Fates,
+        events: &mut QdiscEvents,
     ) -> Option<(PacketId, Index)> {
         let (length, longest) = self.slots.longest();
         let index = if length > 1 { longest? } else { self.slots.in_turn()? };
@@ -255,7 +255,7 @@ impl Sfq {
             self.slots.leave();
         }
         self.forget(packet, pool);
-        fates.drop(packet, Reason::OVERLIMIT);
+        events.drop(packet, Reason::OVERLIMIT);
         Some((packet, index))
     }
 
@@ -273,7 +273,7 @@ impl Sfq {
     }
 
     /// Sorts all packets into queues anew (`sfq_rehash`).
-    fn rehash(&mut self, pool: &mut Pool, fates: &mut Fates) {
+    fn rehash(&mut self, pool: &mut Pool, events: &mut QdiscEvents) {
         let mut all = Fifo::new();
         for index in self.slots.indices() {
             if self.slots.get(index).queue.is_empty() {
@@ -289,7 +289,7 @@ impl Sfq {
             let hash = self.hash(packet, pool);
             let found = self.slots.find(hash).or_else(|| self.slots.claim(hash));
             let Some(index) = found.filter(|&index| self.slots.get(index).queue.packets() < self.depth_packets) else {
-                fates.drop(packet, Reason::OVERLIMIT);
+                events.drop(packet, Reason::OVERLIMIT);
                 continue;
             };
             if let Some(red) = &self.red {
@@ -304,17 +304,17 @@ impl Sfq {
 impl Red {
     fn new(parameters: &scenario::FlowRed) -> Result<Self, String> {
         let curve = parameters.curve().map_err(|error| format!("sfq: {error}"))?;
-        Ok(Self { early: Early::new(curve), ecn: parameters.ecn, harddrop: parameters.harddrop })
+        Ok(Self { early: RedCore::new(curve), ecn: parameters.ecn, harddrop: parameters.harddrop })
     }
 }
 
 impl Perturbation {
     /// If the network was built with the discipline, its timer has been running since then, so its phase is arbitrary.
-    fn new(period_s: u32, place: Place, random: &mut Random) -> Self {
-        let timers = Timers::of_node(place.node, place.seed);
+    fn new(period_s: u32, attachment: Attachment, random: &mut Random) -> Self {
+        let timers = Timers::of_node(attachment.node, attachment.seed);
         let period_ns = u64::from(period_s) * 1_000_000_000;
-        let after_ns = if place.now_ns == 0 { random.below(period_ns) } else { period_ns };
-        Self { timers, period_ns, due_ns: timers.expiry_ns(place.now_ns, after_ns) }
+        let after_ns = if attachment.now_ns == 0 { random.below(period_ns) } else { period_ns };
+        Self { timers, period_ns, due_ns: timers.expiry_ns(attachment.now_ns, after_ns) }
     }
 }
 

@@ -101,7 +101,7 @@ fn the_longest_queue_loses_its_newest_packet() {
     let hashes = apart(&mut bench, 2);
     fill(&mut bench, hashes[0], 3, FRAME);
     fill(&mut bench, hashes[1], 1, 100);
-    // The sender is not told, because it is another's packet.
+    // The sender is not notified, because the packet is another sender's.
     assert_eq!(arrive(&mut bench, hashes[1], 100, Ecn::NotEct), (Xmit::Queued, vec![(2, Reason::OVERLIMIT)]));
     assert_eq!(bench.backlog(), (4, 2 * u64::from(FRAME) + 200));
     // Two each now: the queue that gets its third packet is the longest.
@@ -186,8 +186,8 @@ fn each_queue_has_an_average_of_its_own() {
     let expected = [0, 1000, 2750, 5063, 7798, 10_849, 14_137, 17_603, 21_203, 24_903, 28_678, 32_509];
     assert_eq!(averages, expected);
     // 32509 - 8127 + 12000 = 36382 is more than 9000 * 4. It is a drop for the sender, not congestion.
-    let (xmit, fates) = arrive(&mut bench, hashes[0], 1000, Ecn::Ect0);
-    assert_eq!((xmit, fates), (Xmit::Dropped, vec![(12, Reason::RED_FORCED)]));
+    let (xmit, events) = arrive(&mut bench, hashes[0], 1000, Ecn::Ect0);
+    assert_eq!((xmit, events), (Xmit::Dropped, vec![(12, Reason::RED_FORCED)]));
     fill(&mut bench, hashes[1], 1, 1000);
     assert_eq!(average(&mut bench, hashes[1]), 0);
     // A queue that was empty has no past.
@@ -248,8 +248,8 @@ fn flows_that_a_perturbation_brings_together_have_one_queues_room() {
     let mut bench = bench(pair);
     let hashes = apart(&mut bench, 2);
     hashes.iter().for_each(|&hash| fill(&mut bench, hash, 2, FRAME));
-    let dropped = (1..100).map(|second| bench.on_timer(second * 10_000 * MS)).find(|fates| !fates.is_empty());
-    let dropped: Vec<u64> = dropped.expect("half of the salts bring them together").iter().map(|fate| fate.0).collect();
+    let dropped = (1..100).map(|second| bench.on_timer(second * 10_000 * MS)).find(|events| !events.is_empty());
+    let dropped: Vec<u64> = dropped.expect("half of the salts bring them together").iter().map(|event| event.0).collect();
     // The packets of the slot that comes first stay.
     assert!(dropped == [0, 1] || dropped == [2, 3], "{dropped:?}");
     assert_eq!(bench.backlog(), (2, 2 * u64::from(FRAME)));

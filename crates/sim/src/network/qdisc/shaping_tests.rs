@@ -7,8 +7,8 @@ use bufferscope_scenario::sizes::MSS_BYTES;
 use bufferscope_scenario::{self as scenario, Cells, ClassFilter, Htb, LinkLayer, Match, Qdisc as Parameters};
 use proptest::prelude::*;
 
-use super::testing::{Flow, place, segment};
-use super::{Dequeued, Fate, Fates, Qdisc};
+use super::testing::{Flow, attachment, segment};
+use super::{Dequeued, Qdisc, QdiscEvent, QdiscEvents};
 use crate::network::packet::Header;
 use crate::network::pool::Pool;
 use crate::network::traffic_class::{Ecn, TrafficClass};
@@ -85,7 +85,7 @@ impl Meter {
 struct Port {
     qdisc: Qdisc,
     pool: Pool,
-    fates: Fates,
+    qdisc_events: QdiscEvents,
     now_ns: u64,
 }
 
@@ -95,7 +95,7 @@ impl Port {
         loop {
             let mut next_ns = self.qdisc.timer().unwrap_or(u64::MAX);
             if !is_stopped {
-                match self.qdisc.dequeue(self.now_ns, &mut self.pool, &mut self.fates) {
+                match self.qdisc.dequeue(self.now_ns, &mut self.pool, &mut self.qdisc_events) {
                     Dequeued::Packet(id) => {
                         leaves(self.pool.header(id), self.now_ns);
                         self.pool.remove(id);
@@ -112,7 +112,7 @@ impl Port {
             }
             self.now_ns = next_ns;
             if self.qdisc.timer().is_some_and(|due_ns| due_ns <= next_ns) {
-                self.qdisc.on_timer(next_ns, &mut self.pool, &mut self.fates);
+                self.qdisc.on_timer(next_ns, &mut self.pool, &mut self.qdisc_events);
                 self.free_dropped();
             }
         }
@@ -123,13 +123,13 @@ impl Port {
         let class = TrafficClass::new(flow, if flow.is_multiple_of(2) { Ecn::NotEct } else { Ecn::Ect0 });
         let (header, body) = segment(flow.into(), identity, class, 0, payload_bytes);
         let id = self.pool.insert(header, body);
-        self.qdisc.enqueue(id, self.now_ns, &mut self.pool, &mut self.fates);
+        self.qdisc.enqueue(id, self.now_ns, &mut self.pool, &mut self.qdisc_events);
         self.free_dropped();
     }
 
     fn free_dropped(&mut self) {
-        for fate in std::mem::take(&mut self.fates.0) {
-            if let Fate::Dropped(id, _) = fate {
+        for event in std::mem::take(&mut self.qdisc_events.0) {
+            if let QdiscEvent::Dropped(id, _) = event {
                 self.pool.remove(id);
             }
         }
@@ -138,8 +138,8 @@ impl Port {
 
 /// Lets everything happen to a discipline, and reports each packet that leaves it, and when.
 fn pass(parameters: &Parameters, events: &[Event], mut leaves: impl FnMut(&Header, u64)) {
-    let qdisc = Qdisc::new(parameters, place(0)).expect("Linux takes these parameters");
-    let mut port = Port { qdisc, pool: Pool::new(), fates: Fates::default(), now_ns: 0 };
+    let qdisc = Qdisc::new(parameters, attachment(0)).expect("Linux takes these parameters");
+    let mut port = Port { qdisc, pool: Pool::new(), qdisc_events: QdiscEvents::default(), now_ns: 0 };
     for event in events {
         match *event {
             Event::Arrival { after_ns, flow, payload_bytes } => {

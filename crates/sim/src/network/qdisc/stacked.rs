@@ -1,11 +1,11 @@
 //! A discipline of an interface that is stacked on another, as that of a VLAN or a bridge (Linux' `vlan_dev_hard_start_xmit`).
 //!
 //! Such an interface has no queue of a device below its discipline that could be stopped. It passes each packet to the
-//! interface below (`dev_queue_xmit`), which queues or drops it. The discipline above is not told, and the sender learns only
-//! what the discipline above did with the packet. So it is always empty, and its timer, by which some disciplines follow
-//! their delay, would find nothing: there is none here.
+//! interface below (`dev_queue_xmit`), which queues or drops it. The discipline above is not notified, and the sender
+//! gets only what the discipline above did with the packet. So it is always empty, and its timer, by which some
+//! disciplines follow their delay, would find nothing: there is none here.
 
-use super::{Dequeued, Fate, Fates, Qdisc};
+use super::{Dequeued, Qdisc, QdiscEvent, QdiscEvents};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
@@ -27,7 +27,7 @@ impl Stacked {
     }
 
     /// Passes a packet to the discipline, and everything that this passes on to the one `below`. Returns what the sender
-    /// is told.
+    /// is notified.
     #[cold]
     pub(super) fn enqueue(
         &mut self,
@@ -35,25 +35,25 @@ impl Stacked {
         below: &mut Qdisc,
         now_ns: u64,
         pool: &mut Pool,
-        fates: &mut Fates,
+        events: &mut QdiscEvents,
     ) -> Xmit {
         self.qdisc.idle_since(self.idle_since_ns);
-        let mut decided = fates.0.len();
-        let told = self.qdisc.enqueue(packet, now_ns, pool, fates);
-        while let Dequeued::Packet(packet) = self.qdisc.dequeue(now_ns, pool, fates) {
-            self.count_drops(&fates.0[decided..]);
+        let mut decided = events.0.len();
+        let xmit = self.qdisc.enqueue(packet, now_ns, pool, events);
+        while let Dequeued::Packet(packet) = self.qdisc.dequeue(now_ns, pool, events) {
+            self.count_drops(&events.0[decided..]);
             self.sent_packets += 1;
             self.sent_bytes += u64::from(pool.header(packet).frame_bytes);
-            below.enqueue(packet, now_ns, pool, fates);
-            decided = fates.0.len();
+            below.enqueue(packet, now_ns, pool, events);
+            decided = events.0.len();
         }
-        self.count_drops(&fates.0[decided..]);
+        self.count_drops(&events.0[decided..]);
         self.idle_since_ns = now_ns;
-        told
+        xmit
     }
 
-    fn count_drops(&mut self, fates: &[Fate]) {
-        self.dropped += fates.iter().filter(|fate| matches!(fate, Fate::Dropped(..))).count() as u64;
+    fn count_drops(&mut self, events: &[QdiscEvent]) {
+        self.dropped += events.iter().filter(|event| matches!(event, QdiscEvent::Dropped(..))).count() as u64;
     }
 
     pub(crate) fn backlog(&self) -> Backlog {

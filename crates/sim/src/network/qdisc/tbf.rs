@@ -5,7 +5,7 @@
 //! - tokens are nanoseconds; a packet takes as many as its length lasts at the rate;
 //! - what waits is in an inner discipline, and only its first packet is looked at;
 //! - a packet that is larger than the bucket is dropped; one of several segments is segmented if these fit, and the
-//!   sender is told what became of them together.
+//!   sender gets their common result.
 //!
 //! Departs: with a link overhead other than 14 bytes, the kernel forgets it for segments that it has split off.
 
@@ -14,7 +14,7 @@ use bufferscope_scenario::{self as scenario, Encapsulation, Reason};
 
 use super::inner::Inner;
 use super::rate::Rate;
-use super::{Dequeued, Discipline, Fates, Place, each_segment};
+use super::{Dequeued, Discipline, QdiscEvents, Attachment, each_segment};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
@@ -44,39 +44,39 @@ impl Discipline for Tbf {
 
     const KEEPS_TIME: bool = true;
 
-    fn new(parameters: &scenario::Tbf, place: Place) -> Result<Self, String> {
+    fn new(parameters: &scenario::Tbf, attachment: Attachment) -> Result<Self, String> {
         let (peak, limit_bytes) = (parameters.peak.as_ref(), parameters.limit_bytes);
         Ok(Self {
             inner: match &parameters.inner {
-                Some(inner) => Inner::new(inner, place.inner(0))?,
-                None => Inner::new(&scenario::Qdisc::Bfifo(scenario::Bfifo { limit_bytes }), place)?,
+                Some(inner) => Inner::new(inner, attachment.inner(0))?,
+                None => Inner::new(&scenario::Qdisc::Bfifo(scenario::Bfifo { limit_bytes }), attachment)?,
             },
             bucket: Bucket::new(parameters.rate_bps, parameters.burst_bytes),
             peak: peak.map(|peak| Bucket::new(peak.rate_bps, peak.mtu_bytes)),
             max_bytes: peak.map_or(u32::MAX, |peak| peak.mtu_bytes).min(parameters.burst_bytes),
-            link: place.encapsulation,
-            updated_at_ns: place.now_ns,
+            link: attachment.encapsulation,
+            updated_at_ns: attachment.now_ns,
         })
     }
 
-    fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Xmit {
+    fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
         let header = pool.header(packet);
         if header.frame_bytes <= self.max_bytes {
-            return self.inner.enqueue(packet, now_ns, pool, fates);
+            return self.inner.enqueue(packet, now_ns, pool, events);
         }
         if header.load.frames() > 1 && self.link.frame_bytes(MTU_BYTES) <= self.max_bytes {
             // `tbf_segment`.
             let link = self.link;
-            return each_segment(packet, &link, pool, fates, |packet, pool, fates| {
-                self.inner.enqueue(packet, now_ns, pool, fates)
+            return each_segment(packet, &link, pool, events, |packet, pool, events| {
+                self.inner.enqueue(packet, now_ns, pool, events)
             });
         }
-        fates.drop(packet, Reason::OVERSIZE);
+        events.drop(packet, Reason::OVERSIZE);
         Xmit::Dropped
     }
 
-    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) -> Dequeued {
-        let first = match self.inner.peek(now_ns, pool, fates) {
+    fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued {
+        let first = match self.inner.peek(now_ns, pool, events) {
             Dequeued::Packet(first) => first,
             nothing => return nothing,
         };
@@ -93,13 +93,13 @@ impl Discipline for Tbf {
         if let Some(peak) = &mut self.peak {
             peak.tokens_ns = peak_left_ns;
         }
-        self.inner.dequeue(now_ns, pool, fates)
+        self.inner.dequeue(now_ns, pool, events)
     }
 
     /// `tbf_change`: an inner discipline of the same kind keeps its packets, and the buckets are full.
-    fn change(&mut self, to: Self, pool: &Pool, fates: &mut Fates) {
+    fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
         let Self { inner, bucket, peak, max_bytes, link: _, updated_at_ns: _ } = to;
-        self.inner.change(inner, pool, fates);
+        self.inner.change(inner, pool, events);
         (self.bucket, self.peak, self.max_bytes) = (bucket, peak, max_bytes);
     }
 
@@ -122,8 +122,8 @@ impl Discipline for Tbf {
         self.inner.qdisc.timer()
     }
 
-    fn on_timer(&mut self, now_ns: u64, pool: &mut Pool, fates: &mut Fates) {
-        self.inner.qdisc.on_timer(now_ns, pool, fates);
+    fn on_timer(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) {
+        self.inner.qdisc.on_timer(now_ns, pool, events);
     }
 
     fn warning(&self) -> Option<String> {

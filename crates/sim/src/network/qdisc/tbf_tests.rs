@@ -171,8 +171,8 @@ fn a_link_that_is_idle_for_want_of_tokens_does_not_stop_codel() {
             if is_idle {
                 bench.idle_since(now_ns);
             }
-            let (passed, fates) = bench.dequeue_or_wait(now_ns);
-            drops.extend(fates.iter().map(|_| now_ns));
+            let (passed, events) = bench.dequeue_or_wait(now_ns);
+            drops.extend(events.iter().map(|_| now_ns));
             now_ns = passed.err().unwrap_or(now_ns);
         }
         drops

@@ -2,8 +2,8 @@
 
 use bufferscope_scenario::{self as scenario, Encapsulation, NodeIndex, Reason};
 
-use super::{Dequeued, Fate, Fates, Place, Qdisc};
-use crate::network::packet::{Body, Echo, EchoKind, Header, Load, Side, TcpPacket};
+use super::{Attachment, Dequeued, Qdisc, QdiscEvent, QdiscEvents};
+use crate::network::packet::{Body, Echo, EchoKind, Header, Load, Role, TcpPacket};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::segment::{Flags, SackBlocks, Segment};
 use crate::network::traffic_class::{Ecn, TrafficClass};
@@ -16,9 +16,9 @@ pub(super) const FRAME: u32 = 1514;
 pub(super) const OVERHEAD_BYTES: u32 = 14;
 
 /// Packets dropped or marked, by number.
-type FatesByNumber = Vec<(u64, Reason)>;
+type EventsByNumber = Vec<(u64, Reason)>;
 
-/// What tells a packet's flow from others.
+/// What distinguishes a packet's flow from others.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Flow {
     pub(super) hash: u32,
@@ -30,31 +30,31 @@ pub(super) struct Flow {
 pub(super) struct Bench {
     qdisc: Qdisc,
     pool: Pool,
-    fates: Fates,
+    events: QdiscEvents,
     sent: u64,
 }
 
 impl Bench {
     pub(super) fn new(parameters: &scenario::Qdisc) -> Self {
-        Self { qdisc: qdisc(parameters), pool: Pool::new(), fates: Fates::default(), sent: 0 }
+        Self { qdisc: qdisc(parameters), pool: Pool::new(), events: QdiscEvents::default(), sent: 0 }
     }
 
     /// Changes the parameters, or the discipline. Returns the packets that were dropped.
-    pub(super) fn change(&mut self, parameters: &scenario::Qdisc) -> FatesByNumber {
-        self.qdisc.change(qdisc(parameters), &self.pool, &mut self.fates);
-        self.take_fates()
+    pub(super) fn change(&mut self, parameters: &scenario::Qdisc) -> EventsByNumber {
+        self.qdisc.change(qdisc(parameters), &self.pool, &mut self.events);
+        self.take_events()
     }
 
     /// Enqueues one packet. Returns the reason if it was dropped or marked.
     pub(super) fn enqueue(&mut self, now_ns: u64, frame_bytes: u32, ecn: Ecn) -> Option<Reason> {
         let number = self.sent;
-        let (_, fates) = self.arrive(now_ns, frame_bytes, TrafficClass::new(0, ecn));
-        assert!(fates.iter().all(|fate| fate.0 == number), "enqueueing decides about one packet");
-        fates.first().map(|fate| fate.1)
+        let (_, events) = self.arrive(now_ns, frame_bytes, TrafficClass::new(0, ecn));
+        assert!(events.iter().all(|event| event.0 == number), "enqueueing decides about one packet");
+        events.first().map(|event| event.1)
     }
 
     /// Enqueues one packet. Returns the result for its sender, and the packets that were dropped or marked.
-    pub(super) fn arrive(&mut self, now_ns: u64, frame_bytes: u32, class: TrafficClass) -> (Xmit, FatesByNumber) {
+    pub(super) fn arrive(&mut self, now_ns: u64, frame_bytes: u32, class: TrafficClass) -> (Xmit, EventsByNumber) {
         self.arrive_of(Flow::default(), now_ns, frame_bytes, class)
     }
 
@@ -65,7 +65,7 @@ impl Bench {
         now_ns: u64,
         frame_bytes: u32,
         class: TrafficClass,
-    ) -> (Xmit, FatesByNumber) {
+    ) -> (Xmit, EventsByNumber) {
         let header = Header {
             at_ns: 0,
             ip_bytes: frame_bytes - OVERHEAD_BYTES,
@@ -81,35 +81,35 @@ impl Bench {
         let body = Body::Echo(Echo { ping: 0, seq: self.sent, kind: EchoKind::Request });
         let id = self.pool.insert(header, body);
         self.sent += 1;
-        let xmit = self.qdisc.enqueue(id, now_ns, &mut self.pool, &mut self.fates);
-        (xmit, self.take_fates())
+        let xmit = self.qdisc.enqueue(id, now_ns, &mut self.pool, &mut self.events);
+        (xmit, self.take_events())
     }
 
     /// Dequeues one packet, if one may leave now. Returns its number and ECN field, and the packets that were dropped or
     /// marked.
-    pub(super) fn dequeue(&mut self, now_ns: u64) -> (Option<(u64, Ecn)>, FatesByNumber) {
-        let (passed, fates) = self.dequeue_or_wait(now_ns);
-        (passed.unwrap_or(None), fates)
+    pub(super) fn dequeue(&mut self, now_ns: u64) -> (Option<(u64, Ecn)>, EventsByNumber) {
+        let (passed, events) = self.dequeue_or_wait(now_ns);
+        (passed.unwrap_or(None), events)
     }
 
     /// Dequeues one packet, as [`dequeue`](Self::dequeue), or returns as an error when one may leave at the earliest.
-    pub(super) fn dequeue_or_wait(&mut self, now_ns: u64) -> (Result<Option<(u64, Ecn)>, u64>, FatesByNumber) {
-        let packet = match self.qdisc.dequeue(now_ns, &mut self.pool, &mut self.fates) {
+    pub(super) fn dequeue_or_wait(&mut self, now_ns: u64) -> (Result<Option<(u64, Ecn)>, u64>, EventsByNumber) {
+        let packet = match self.qdisc.dequeue(now_ns, &mut self.pool, &mut self.events) {
             Dequeued::Packet(packet) => Some(packet),
             Dequeued::Nothing => None,
-            Dequeued::NotBefore(at_ns) => return (Err(at_ns), self.take_fates()),
+            Dequeued::NotBefore(at_ns) => return (Err(at_ns), self.take_events()),
         };
-        let fates = self.take_fates();
+        let events = self.take_events();
         let passed = packet.map(|id| (self.number(id), self.pool.header(id).class.ecn()));
         if let Some(id) = packet {
             self.pool.remove(id);
         }
-        (Ok(passed), fates)
+        (Ok(passed), events)
     }
 
     /// When the next packet may leave at the earliest, if it may not leave now.
     pub(super) fn not_before(&mut self, now_ns: u64) -> Option<u64> {
-        match self.qdisc.dequeue(now_ns, &mut self.pool, &mut self.fates) {
+        match self.qdisc.dequeue(now_ns, &mut self.pool, &mut self.events) {
             Dequeued::NotBefore(at_ns) => Some(at_ns),
             Dequeued::Nothing => None,
             Dequeued::Packet(packet) => unreachable!("number {} leaves", self.number(packet)),
@@ -118,7 +118,7 @@ impl Bench {
 
     /// The answer of the discipline, whatever it is. A packet must [leave](Self::leave) then.
     pub(super) fn answer(&mut self, now_ns: u64) -> Dequeued {
-        self.qdisc.dequeue(now_ns, &mut self.pool, &mut self.fates)
+        self.qdisc.dequeue(now_ns, &mut self.pool, &mut self.events)
     }
 
     /// Frees a packet that the discipline has passed on. Returns its number.
@@ -151,9 +151,9 @@ impl Bench {
     }
 
     /// Returns the packets that were dropped.
-    pub(super) fn on_timer(&mut self, now_ns: u64) -> FatesByNumber {
-        self.qdisc.on_timer(now_ns, &mut self.pool, &mut self.fates);
-        self.take_fates()
+    pub(super) fn on_timer(&mut self, now_ns: u64) -> EventsByNumber {
+        self.qdisc.on_timer(now_ns, &mut self.pool, &mut self.events);
+        self.take_events()
     }
 
     pub(super) fn qdisc(&self) -> &Qdisc {
@@ -164,18 +164,18 @@ impl Bench {
         &mut self.qdisc
     }
 
-    fn take_fates(&mut self) -> FatesByNumber {
-        let fates = std::mem::take(&mut self.fates.0);
-        fates
+    fn take_events(&mut self) -> EventsByNumber {
+        let events = std::mem::take(&mut self.events.0);
+        events
             .into_iter()
-            .filter_map(|fate| match fate {
-                Fate::Dropped(id, reason) => {
+            .filter_map(|event| match event {
+                QdiscEvent::Dropped(id, reason) => {
                     self.pool.remove(id);
                     Some((self.number(id), reason))
                 }
-                Fate::Marked(id, reason) => Some((self.number(id), reason)),
-                Fate::Copied(_) => None,
-                Fate::Split(_) => unreachable!("the bench makes echo packets"),
+                QdiscEvent::Marked(id, reason) => Some((self.number(id), reason)),
+                QdiscEvent::Copied(_) => None,
+                QdiscEvent::Split(_) => unreachable!("the bench makes echo packets"),
             })
             .collect()
     }
@@ -189,12 +189,12 @@ impl Bench {
 }
 
 fn qdisc(parameters: &scenario::Qdisc) -> Qdisc {
-    Qdisc::new(parameters, place(0)).expect("Linux takes these parameters")
+    Qdisc::new(parameters, attachment(0)).expect("Linux takes these parameters")
 }
 
 /// The first port of the first node.
-pub(super) fn place(now_ns: u64) -> Place {
-    Place { port: 0, node: 0, encapsulation: Encapsulation::adding(OVERHEAD_BYTES), seed: 1, now_ns }
+pub(super) fn attachment(now_ns: u64) -> Attachment {
+    Attachment { port: 0, node: 0, encapsulation: Encapsulation::adding(OVERHEAD_BYTES), seed: 1, now_ns }
 }
 
 /// A segment of a connection to its server, or several that offload has left in one packet.
@@ -227,5 +227,5 @@ pub(super) fn segment(
         class,
         load: Load::of(segment.frames()),
     };
-    (header, Body::Tcp(TcpPacket { connection, to: Side::Server, segments_before: 0, segment }))
+    (header, Body::Tcp(TcpPacket { connection, to: Role::Server, segments_before: 0, segment }))
 }

@@ -59,7 +59,7 @@ impl ByteLimits {
         self.queued += u64::from(bytes);
     }
 
-    /// Has the driver accepted more than the limit allows?
+    /// Whether the driver has accepted more than the limit allows.
     pub(super) fn is_exceeded(&self) -> bool {
         self.queued > self.most_queued
     }

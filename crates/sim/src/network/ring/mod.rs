@@ -75,7 +75,7 @@ impl Ring {
         }
     }
 
-    /// Is the queue stopped, by the driver or by byte queue limits?
+    /// Whether the queue is stopped, by the driver or by byte queue limits.
     #[inline]
     pub(crate) fn is_stopped(&self) -> bool {
         self.waiting.packets() + self.begun.len() as u32 >= self.room_packets
@@ -96,7 +96,7 @@ impl Ring {
         self.waiting.push(packet, pool);
     }
 
-    /// Is the device sending a packet?
+    /// Whether the device is sending a packet.
     fn is_sending(&self) -> bool {
         self.sending.is_some()
     }
@@ -123,7 +123,7 @@ impl Ring {
         self.counts.sent_bytes += u64::from(sent.frame_bytes);
     }
 
-    /// Has the device nothing left to send?
+    /// Whether the device has nothing left to send.
     fn has_sent_all(&self) -> bool {
         self.sending.is_none() && self.waiting.is_empty()
     }

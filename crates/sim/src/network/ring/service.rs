@@ -10,7 +10,7 @@ use crate::network::port::Port;
 use crate::network::qdisc::Dequeued;
 use crate::network::routes::PortIndex;
 use crate::observation::recording::Recording;
-use crate::tap::Place;
+use crate::tap::Hook;
 
 impl Network {
     /// Passes packets of a port's queue to its ring, as long as the queue is not stopped.
@@ -21,13 +21,13 @@ impl Network {
             if ring.is_stopped() {
                 break;
             }
-            match queue.dequeue(now_ns, &mut self.pool, &mut self.fates) {
+            match queue.dequeue(now_ns, &mut self.pool, &mut self.qdisc_events) {
                 Dequeued::Packet(packet) => {
                     let header = self.pool.header_mut(packet);
                     recording.sojourn(port, now_ns, now_ns - header.at_ns);
                     header.at_ns = now_ns;
                     ring.push(packet, &mut self.pool);
-                    self.show(packet, port, Place::Ring);
+                    self.show(packet, port, Hook::Ring);
                 }
                 Dequeued::Nothing => {
                     ring.idle_since_ns = now_ns;
@@ -65,7 +65,7 @@ impl Network {
         self.propagate(packet, port, end_ns);
     }
 
-    /// Is a packet being sent by the device of a port with a ring?
+    /// Whether the device of a port with a ring is sending a packet.
     pub(in crate::network) fn is_sending(&self, packet: PacketId, port: PortIndex) -> bool {
         self.ports[port as usize].ring.as_ref().is_some_and(|ring| ring.sending == Some(packet))
     }
@@ -113,6 +113,6 @@ impl Network {
         }
         ring.complete(bytes, now_ns);
         self.fill_ring(port, recording);
-        self.settle_fates(port, recording);
+        self.settle_qdisc_events(port, recording);
     }
 }

@@ -72,7 +72,7 @@ fn a_driver_stops_the_queue_with_the_packet_that_leaves_too_little_room() {
     ] {
         let (mut ring, mut pool) = (plain(size, accounting), Pool::new());
         assert_eq!(fill(&mut ring, &mut pool), room, "{size} {accounting:?}");
-        // The packet that is being sent keeps its place until it is reported as sent.
+        // The packet that is being sent keeps its descriptor until it is reported as sent.
         assert!(ring.begin(&pool).is_some());
         assert!(ring.is_stopped());
         ring.end();

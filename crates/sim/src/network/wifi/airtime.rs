@@ -8,9 +8,9 @@
 //! is sent at the station's rate. Rates that 802.11n does not have are those of older stations, which send single
 //! frames: below 6 Mbit/s DSSS with a long preamble, and from 6 Mbit/s on OFDM.
 //!
-//! Departures: symbols are not rounded up to whole ones. A station with DSSS makes nobody wait longer than with OFDM:
-//! slot, SIFS and DIFS are those of 5 GHz for all, and there is no protection (RTS/CTS). Acknowledgements of single
-//! frames have the frame's own rate.
+//! Departures: symbols are not rounded up to whole ones. A station with DSSS makes no other station wait longer than
+//! with OFDM: slot, SIFS and DIFS are those of 5 GHz for all, and there is no protection (RTS/CTS). Acknowledgements of
+//! single frames have the frame's own rate.
 
 use bufferscope_scenario::Aggregate;
 

@@ -7,14 +7,14 @@
 //!
 //! The paper's model has a single sender, whose mean wait is half of the smallest window. A sender without
 //! competitors waits as long here. All senders have the same priority: EDCA's other classes, its longer AIFS and its
-//! TXOPs are not modelled. Nobody is hidden from anybody.
+//! TXOPs are not modelled. There are no hidden stations.
 
 use bufferscope_programs::Uniform;
 
 use super::airtime::{CW_MAX, CW_MIN, DIFS_NS, SLOT_NS};
 use crate::random::Random;
 
-/// A sender's place in the contention.
+/// A sender's state in the contention.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Backoff {
     /// Slots still to be counted down when the channel last became idle.
@@ -35,7 +35,7 @@ impl Backoff {
         (idle_since_ns + DIFS_NS + u64::from(self.slots) * SLOT_NS).max(now_ns)
     }
 
-    /// Somebody else begins now, on a channel that was idle since then.
+    /// Another station begins to transmit now, on a channel that was idle since then.
     pub(super) fn interrupt(&mut self, idle_since_ns: u64, now_ns: u64) {
         let counted = now_ns.saturating_sub(idle_since_ns + DIFS_NS) / SLOT_NS;
         self.slots = self.slots.saturating_sub(u32::try_from(counted).unwrap_or(u32::MAX));

@@ -2,7 +2,7 @@
 //!
 //! A port on the air has a [`Radio`] in place of a wire. Its link never accepts a packet from the port's queue.
 //! Instead, a [`Medium`] takes packets out of the queues, puts them into aggregates, and puts those that arrive on
-//! the link's delay line. [`airtime`] has the times, [`contention`] the access to the channel, [`turns`] the choice
+//! the link's delay line. [`airtime`] has the times, [`contention`] the access to the channel, [`scheduler`] the choice
 //! of a station, and [`window`] the frames that are under way.
 //!
 //! Sources: "Ending the Anomaly" (Høiland-Jørgensen et al., USENIX ATC 2017); ath9k
@@ -14,21 +14,21 @@
 //!   limit for all stations together, frames in aggregates included. It keeps them by station, and stations take
 //!   turns.
 //! - In the `mac80211` mode an aggregate is filled from the station's own queue when the hardware has room for it.
-//! - Lost frames are sent again in the station's next aggregate, before new ones. The whole aggregate fails if it
+//! - Lost frames are retransmitted in the station's next aggregate, before new ones. The whole aggregate fails if it
 //!   collides, or if no frame arrives; then nothing acknowledges it.
 //! - A packet leaves the port when it arrives in order, with the last bit of its aggregate. It counts as part of the
 //!   driver until then, and so do those that wait in the receiver for an earlier one.
 //!
 //! Departures: there is one access category (BE). The receiver's airtime counts only what arrives from a station.
 //! Airtime queue limits (AQL, Linux 5.5) are not modelled. The rate is what the link's `rate` says: there is no rate
-//! control, and no slower rate for what is sent again. The 8192 packets that mac80211 allows for all stations are
-//! divided among them. A discipline is not told when the channel is idle, so the average of `red` does not decay
+//! control, and no slower rate for retransmissions. The 8192 packets that mac80211 allows for all stations are
+//! divided among them. A discipline is not notified when the channel is idle, so the average of `red` does not decay
 //! meanwhile.
 
 mod airtime;
 mod contention;
 mod radio;
-mod turns;
+mod scheduler;
 mod window;
 
 use std::collections::VecDeque;
@@ -39,7 +39,7 @@ use bufferscope_scenario::{Aggregate as Limits, NodeIndex, Reason, Scenario, Wif
 use self::airtime::Phy;
 use self::contention::Backoff;
 pub(crate) use self::radio::Radio;
-use self::turns::{Number, Turns};
+use self::scheduler::{Number, Scheduler};
 use self::window::{Contents, Most, Tag};
 use super::Network;
 use super::pool::PacketId;
@@ -48,7 +48,7 @@ use super::qdisc::Dequeued;
 use super::routes::{PortIndex, Routes, Step};
 use crate::observation::recording::Recording;
 use crate::random::{Random, Stream};
-use crate::tap::Place;
+use crate::tap::Hook;
 
 /// Aggregates of a sender that the hardware has at most (`ATH_AGGR_MIN_QDEPTH`).
 const HARDWARE_AGGREGATES: usize = 2;
@@ -78,7 +78,7 @@ enum Air {
     Busy,
 }
 
-/// Somebody who sends.
+/// A station that transmits.
 #[derive(Debug)]
 struct Sender {
     node: NodeIndex,
@@ -87,7 +87,7 @@ struct Sender {
     /// Packets in the driver.
     held: u32,
     hardware: VecDeque<Aggregate>,
-    turns: Turns,
+    scheduler: Scheduler,
     backoff: Backoff,
 }
 
@@ -121,19 +121,19 @@ pub(super) fn media(
             node,
             held: 0,
             hardware: VecDeque::with_capacity(HARDWARE_AGGREGATES),
-            turns: Turns::new(ports.len(), is_fair),
+            scheduler: Scheduler::new(ports.len(), is_fair),
             backoff: Backoff::new(&mut random),
             ports,
         };
-        let places = wifi.stations.iter().map(|station| {
+        let stations = wifi.stations.iter().map(|station| {
             let link = &scenario.links[usize::from(station.link)];
             let forward = 2 * PortIndex::from(station.link);
             let is_forward = link.ends[0] == wifi.access_point;
             if is_forward { (link.ends[1], forward, forward + 1) } else { (link.ends[0], forward + 1, forward) }
         });
-        let places: Vec<_> = places.collect();
-        let mut senders = vec![sender(wifi.access_point, places.iter().map(|place| place.1).collect(), is_fair)];
-        for (receiver, (&(node, down, up), station)) in places.iter().zip(&wifi.stations).enumerate() {
+        let stations: Vec<_> = stations.collect();
+        let mut senders = vec![sender(wifi.access_point, stations.iter().map(|station| station.1).collect(), is_fair)];
+        for (receiver, (&(node, down, up), station)) in stations.iter().zip(&wifi.stations).enumerate() {
             let own = number(senders.len());
             ports[down as usize].set_radio(Radio::new(index, 0, number(receiver), station.error_rate));
             ports[up as usize].set_radio(Radio::new(index, own, 0, station.error_rate));
@@ -164,7 +164,7 @@ impl Network {
         radio.is_held_back = false;
         let (index, sender, receiver) = (radio.medium, radio.sender, radio.receiver);
         self.with_medium(index, |medium, net| {
-            medium.senders[usize::from(sender)].turns.activate(receiver);
+            medium.senders[usize::from(sender)].scheduler.activate(receiver);
             medium.fill(sender, net, recording);
             medium.contend(net);
         });
@@ -193,9 +193,9 @@ impl Medium {
         }
         let is_fifo = self.fifo_packets.is_some();
         while self.senders[usize::from(sender)].hardware.len() < HARDWARE_AGGREGATES {
-            let Sender { turns, ports, .. } = &mut self.senders[usize::from(sender)];
+            let Sender { scheduler, ports, .. } = &mut self.senders[usize::from(sender)];
             let has_frames = |receiver| net.ports[ports[usize::from(receiver)] as usize].has_frames(is_fifo);
-            let Some(receiver) = turns.next(has_frames) else { return };
+            let Some(receiver) = scheduler.next(has_frames) else { return };
             let port = ports[usize::from(receiver)];
             if let Some(aggregate) = self.aggregate(receiver, port, net, recording) {
                 self.senders[usize::from(sender)].hardware.push_back(aggregate);
@@ -206,7 +206,7 @@ impl Medium {
     /// The driver takes packets from the interface's queueing discipline.
     fn refill<S: Sink>(&mut self, sender: u16, most: u32, net: &mut Network, recording: &mut Recording<S>) {
         let now_ns = net.now();
-        let Sender { node, ports, held, turns, .. } = &mut self.senders[usize::from(sender)];
+        let Sender { node, ports, held, scheduler, .. } = &mut self.senders[usize::from(sender)];
         let interface = ports[0];
         while *held < most {
             let Some(packet) = take(interface, net, recording) else { break };
@@ -216,17 +216,17 @@ impl Medium {
                 Step::Deliver => unreachable!("a packet that has arrived is not sent"),
             };
             *held += 1;
-            net.show(packet, port, Place::Ring);
+            net.show(packet, port, Hook::Ring);
             let radio = net.ports[port as usize].radio.as_mut().expect("the way leads over the air");
             radio.enter(packet, now_ns, &mut net.pool);
             radio.fifo.push(packet, &mut net.pool);
-            turns.activate(radio.receiver);
+            scheduler.activate(radio.receiver);
             if port != interface {
                 let interface = net.ports[interface as usize].radio.as_mut().expect("the interface has one");
                 interface.counts.entered_elsewhere += 1;
             }
         }
-        net.settle_fates(interface, recording);
+        net.settle_qdisc_events(interface, recording);
     }
 
     /// Makes an aggregate for a receiver.
@@ -249,7 +249,7 @@ impl Medium {
                 true => radio.fifo.pop(&net.pool)?,
                 false => {
                     let packet = take(port, net, recording)?;
-                    net.show(packet, port, Place::Ring);
+                    net.show(packet, port, Hook::Ring);
                     radio.enter(packet, now_ns, &mut net.pool);
                     packet
                 }
@@ -260,13 +260,13 @@ impl Medium {
         // With a queue that holds packets back, or drops those that it has.
         radio.is_held_back = contents.is_none();
         net.ports[port as usize].radio = Some(radio);
-        net.settle_fates(port, recording);
+        net.settle_qdisc_events(port, recording);
         let Contents { tag, bytes, .. } = contents?;
         let acknowledgement_ns = phy.acknowledgement_ns();
         Some(Aggregate { receiver, tag, data_ns: phy.data_ns(bytes), acknowledgement_ns })
     }
 
-    /// Schedules the next transmission, if the channel is idle and somebody has something to send.
+    /// Schedules the next transmission, if the channel is idle and a station has packets.
     fn contend(&self, net: &mut Network) {
         let Air::Idle { since_ns } = self.air else { return };
         let now_ns = net.now();
@@ -342,7 +342,7 @@ impl Medium {
             radio.leave(packet, &net.pool);
             radio.counts.dropped += 1;
             net.show_drop(packet, port, Reason::RETRIES.word);
-            net.record_fate((port, Layer::Ring), packet, Reason::RETRIES, recording);
+            net.record_drop_or_mark((port, Layer::Ring), packet, Reason::RETRIES, recording);
             net.drop(packet);
         }
         while let Some(packet) = radio.window.deliver() {
@@ -360,12 +360,12 @@ impl Medium {
             sender.held -= left;
         }
         if net.ports[port as usize].has_frames(self.fifo_packets.is_some()) {
-            sender.turns.activate(receiver);
+            sender.scheduler.activate(receiver);
         }
         // The access point accounts for what it sends, and for what it receives.
         match index {
-            0 => self.senders[0].turns.charge(receiver, data_ns),
-            station if is_acknowledged => self.senders[0].turns.charge(station - 1, data_ns),
+            0 => self.senders[0].scheduler.charge(receiver, data_ns),
+            station if is_acknowledged => self.senders[0].scheduler.charge(station - 1, data_ns),
             _ => {}
         }
         is_acknowledged
@@ -376,7 +376,7 @@ impl Medium {
 fn take<S: Sink>(port: PortIndex, net: &mut Network, recording: &mut Recording<S>) -> Option<PacketId> {
     let now_ns = net.now();
     let queue = net.ports[port as usize].queue.as_mut()?;
-    match queue.dequeue(now_ns, &mut net.pool, &mut net.fates) {
+    match queue.dequeue(now_ns, &mut net.pool, &mut net.qdisc_events) {
         Dequeued::Packet(packet) => {
             recording.sojourn(port, now_ns, now_ns - net.pool.header(packet).at_ns);
             Some(packet)

@@ -1,6 +1,6 @@
 //! The part of a port that sends on the air: what the driver holds for one receiver.
 
-use super::turns::Number;
+use super::scheduler::Number;
 use super::window::Window;
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::port::Port;

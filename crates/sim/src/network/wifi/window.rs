@@ -56,12 +56,12 @@ pub(super) struct Most {
 }
 
 impl Window {
-    /// Does it have frames for an aggregate?
+    /// Whether it has frames for an aggregate.
     pub(super) fn has_waiting(&self) -> bool {
         self.waiting > 0
     }
 
-    /// Has it room for another frame?
+    /// Whether it has room for another frame.
     pub(super) fn has_room(&self) -> bool {
         self.frames.len() < MOST_FRAMES
     }
@@ -116,9 +116,9 @@ impl Window {
     /// Takes a frame out that has failed more often than allowed.
     pub(super) fn give_up(&mut self, retries: u32) -> Option<PacketId> {
         let is_hopeless = |frame: &Frame| frame.state == State::Waiting && frame.failures > retries;
-        let place = self.frames.iter().position(is_hopeless)?;
+        let index = self.frames.iter().position(is_hopeless)?;
         self.waiting -= 1;
-        self.frames.remove(place).map(|frame| frame.packet)
+        self.frames.remove(index).map(|frame| frame.packet)
     }
 
     /// Takes the next packet out that the receiver passes on.

@@ -123,7 +123,7 @@ pub(crate) struct LostPacket {
 /// Events in the sending of a connection (`enum tcp_ca_event`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// Data is sent while nothing is in flight (`CA_EVENT_TX_START`); [`Context::last_sent_ns`] tells since when.
+    /// Data is sent while nothing is in flight (`CA_EVENT_TX_START`); [`Context::last_sent_ns`] is the time since when.
     TxStart,
     /// The window has been cut after an idle time (`CA_EVENT_CWND_RESTART`).
     Restart,

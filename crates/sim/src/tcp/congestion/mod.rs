@@ -40,7 +40,7 @@ pub(crate) trait Control: Sized {
     const ECN: EcnUse = EcnUse::AsConfigured;
     /// The send buffer grows to this many windows (`sndbuf_expand`).
     const BUFFERED_WINDOWS: u64 = 2;
-    /// It wants to be told of every lost packet ([`on_lost`](Self::on_lost)).
+    /// It wants to be notified of every lost packet ([`on_lost`](Self::on_lost)).
     const WATCHES_LOSSES: bool = false;
 
     /// For a connection with these settings.

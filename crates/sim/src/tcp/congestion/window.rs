@@ -41,7 +41,7 @@ impl Window {
         }
     }
 
-    /// Is the window below the threshold?
+    /// Whether the window is below the threshold.
     #[inline]
     pub(crate) fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh

@@ -46,7 +46,7 @@ impl Compression {
         self.held = 0;
     }
 
-    /// Is an acknowledgement held back?
+    /// Whether an acknowledgement is held back.
     pub(crate) fn is_holding(&self) -> bool {
         self.held > 0
     }

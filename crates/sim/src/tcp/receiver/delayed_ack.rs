@@ -217,17 +217,17 @@ impl DelayedAck {
         self.compression.on_sent();
     }
 
-    /// Is an acknowledgement delayed or held back?
+    /// Whether an acknowledgement is delayed or held back.
     pub(crate) fn is_waiting(&self) -> bool {
         matches!(self.due, Due::At(_)) || self.is_holding()
     }
 
-    /// Is an acknowledgement of packets beyond a gap held back?
+    /// Whether an acknowledgement of packets beyond a gap is held back.
     pub(crate) fn is_holding(&self) -> bool {
         self.compression.is_holding()
     }
 
-    /// Must an acknowledgement be sent now?
+    /// Whether an acknowledgement must be sent now.
     pub(crate) fn is_due(&self, now_ns: u64) -> bool {
         self.due == Due::Now || self.deadline().is_some_and(|at_ns| at_ns <= now_ns)
     }

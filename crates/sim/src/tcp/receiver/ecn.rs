@@ -53,7 +53,8 @@ impl Echo {
         }
     }
 
-    /// Does this packet change an exact echo? Then the pending acknowledgement must be sent first, with the old echo.
+    /// Whether this packet changes an exact echo. Then the pending acknowledgement must be sent first, with the old
+    /// echo.
     #[inline]
     pub(crate) fn changes(&self, codepoint: Ecn) -> bool {
         self.mode == Mode::Exact && codepoint != Ecn::NotEct && (codepoint == Ecn::Ce) != self.echoing
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_acknowledgement_of_the_handshake_tells_how_the_syn_ack_arrived() {
+    fn the_last_acknowledgement_of_the_handshake_reports_how_the_syn_ack_arrived() {
         let mut echo = Echo::default();
         echo.establish(Mode::Accurate, Some(Ecn::Ce));
         // RFC 9768, table 3; then the count, which includes the SYN-ACK's mark.

@@ -20,7 +20,7 @@ use reassembly::{Arrival, Reassembly};
 use window::ReceiveWindow;
 pub use window::window_scale;
 
-/// The number of blocks that the sender surely learns of, since segments carry three and acknowledgements may be lost
+/// The number of blocks that reliably reach the sender, since segments carry three and acknowledgements may be lost
 /// (`TCP_SACK_BLOCKS_EXPECTED`).
 const BLOCKS_SURELY_TOLD: usize = 2;
 
@@ -111,12 +111,12 @@ impl Receiver {
         self.reassembly.next() - AFTER_SYN - u64::from(self.is_finished())
     }
 
-    /// Has everything arrived up to and including the peer's FIN?
+    /// Whether everything has arrived up to and including the peer's FIN.
     pub(crate) fn is_finished(&self) -> bool {
         self.fin_end.is_some_and(|end| self.reassembly.next() >= end)
     }
 
-    /// Does the segment lie in the window (RFC 9293, section 3.10.7.4, first check)? If not, it is dropped, and an
+    /// Whether the segment lies in the window (RFC 9293, section 3.10.7.4, first check). If not, it is dropped, and an
     /// acknowledgement is now owed.
     pub(crate) fn accepts(&mut self, now_ns: u64, segment: &Segment, round_trip: RoundTrip) -> bool {
         let next = self.reassembly.next();
@@ -132,9 +132,9 @@ impl Receiver {
         false
     }
 
-    /// Must a pending acknowledgement be sent before this segment, with this codepoint, is processed? Yes, if the
-    /// segment changes the congestion to report (RFC 8257, section 3.2). Yes too, if it changes the order of the blocks
-    /// (`tcp_sack_new_ofo_skb`), because the later blocks might never be reported if acknowledgements are lost.
+    /// Whether a pending acknowledgement must be sent before this segment, with this codepoint, is processed. It must
+    /// if the segment changes the congestion to report (RFC 8257, section 3.2), or if it changes the order of the
+    /// blocks (`tcp_sack_new_ofo_skb`), because the later blocks might never be reported if acknowledgements are lost.
     #[inline]
     pub(crate) fn owes_before(&self, segment: &Segment, codepoint: Ecn) -> bool {
         (self.echo.changes(codepoint) && self.delayed.is_waiting())
@@ -174,7 +174,7 @@ impl Receiver {
         }
         // RFC 5681, section 4.2: acknowledge at once when the last gap is filled.
         let filled = had_gap && !self.reassembly.has_gap();
-        let urgency = if marks.at_once || filled || self.has_much_to_tell() {
+        let urgency = if marks.at_once || filled || self.has_much_to_report() {
             Urgency::AtOnce
         } else if self.reassembly.has_gap() {
             let rtt_ns = self.window.rtt_ns();
@@ -223,7 +223,7 @@ impl Receiver {
         self.delayed.on_data_sent(now_ns);
     }
 
-    /// Must a pure acknowledgement be sent now?
+    /// Whether a pure acknowledgement must be sent now.
     #[inline]
     pub(crate) fn owes(&self, now_ns: u64) -> bool {
         self.delayed.is_due(now_ns)
@@ -258,7 +258,7 @@ impl Receiver {
     }
 
     /// More than a full segment is unacknowledged, or the window would at least double.
-    fn has_much_to_tell(&self) -> bool {
+    fn has_much_to_report(&self) -> bool {
         let next = self.reassembly.next();
         next - self.acked > u64::from(self.mss_bytes) || self.window.has_doubled(next, self.reassembly.held_bytes())
     }

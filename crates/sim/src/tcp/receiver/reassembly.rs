@@ -56,7 +56,7 @@ impl Reassembly {
         self.held_bytes
     }
 
-    /// Is anything missing?
+    /// Whether anything is missing.
     pub(crate) fn has_gap(&self) -> bool {
         !self.held.is_empty()
     }
@@ -76,7 +76,7 @@ impl Reassembly {
         self.duplicate = Some(SackBlock { start, end });
     }
 
-    /// Is there anything to report in SACK blocks?
+    /// Whether there is anything to report in SACK blocks.
     pub(crate) fn has_blocks(&self) -> bool {
         self.has_gap() || self.duplicate.is_some()
     }
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn of_five_blocks_the_three_latest_are_told() {
+    fn of_five_blocks_the_three_latest_are_reported() {
         let mut r = Reassembly::new(1);
         (1..=5).for_each(|i| assert_eq!(r.insert(100 * i, 100 * i + 10), Arrival::OutOfOrder));
         assert_eq!(blocks(&mut r), [(500, 510), (400, 410), (300, 310)]);

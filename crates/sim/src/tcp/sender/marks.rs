@@ -15,7 +15,7 @@ pub(crate) struct Marks {
     mode: Mode,
     /// Codepoints of new data and of everything else.
     codepoints: (Ecn, Ecn),
-    /// The next new segment tells the peer that the window was reduced.
+    /// The next new segment carries CWR: the window was reduced.
     cwr_due: bool,
     /// Marked packets that the peer has reported, by its own count (accurate).
     count: u32,
@@ -37,17 +37,17 @@ impl Marks {
 
     /// How many of `delivered` packets were marked, according to the flags of an acknowledgement.
     #[inline]
-    pub(crate) fn told(&mut self, flags: Flags, delivered: u32) -> u32 {
+    pub(crate) fn ce_delta(&mut self, flags: Flags, delivered: u32) -> u32 {
         match self.mode {
             Mode::Off => 0,
             Mode::Classic | Mode::Exact => u32::from(flags.ece()) * delivered,
-            Mode::Accurate => self.told_accurately(flags.ace().into(), delivered),
+            Mode::Accurate => self.ace_delta(flags.ace().into(), delivered),
         }
     }
 
     /// If an acknowledgement covers more packets than the count can distinguish, the count may have wrapped. It is then
     /// assumed to have wrapped as often as possible (`tcp_accecn_process`).
-    fn told_accurately(&mut self, ace: u32, delivered: u32) -> u32 {
+    fn ace_delta(&mut self, ace: u32, delivered: u32) -> u32 {
         if delivered == 0 {
             return 0;
         }
@@ -57,7 +57,7 @@ impl Marks {
         marked
     }
 
-    /// Does an acknowledgement with these flags echo congestion? `marked` packets are newly reported as marked.
+    /// Whether an acknowledgement with these flags echoes congestion. `marked` packets are newly reported as marked.
     #[inline]
     pub(crate) fn echoes(&self, flags: Flags, marked: u32) -> bool {
         match self.mode {
@@ -67,7 +67,7 @@ impl Marks {
         }
     }
 
-    /// The window was reduced, and the peer must be told.
+    /// The window was reduced, and the peer must be notified.
     pub(crate) fn on_reduction(&mut self) {
         self.cwr_due = matches!(self.mode, Mode::Classic | Mode::Exact);
     }
@@ -105,35 +105,35 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_has_risen_by_two_tells_of_two() {
+    fn a_count_that_has_risen_by_two_means_two_marks() {
         // From 5 to 7, then wrapping to 1 (9 modulo 8).
         let mut marks = accurate();
-        assert_eq!(marks.told(Flags::from_ace(7), 3), 2);
-        assert_eq!(marks.told(Flags::from_ace(1), 4), 2);
-        assert_eq!(marks.told(Flags::from_ace(1), 4), 0);
+        assert_eq!(marks.ce_delta(Flags::from_ace(7), 3), 2);
+        assert_eq!(marks.ce_delta(Flags::from_ace(1), 4), 2);
+        assert_eq!(marks.ce_delta(Flags::from_ace(1), 4), 0);
     }
 
     #[test]
     fn an_acknowledgement_of_many_may_hide_a_full_turn() {
         // If the count rises by 1 for 10 packets, 9 of them may have been marked (1 + 8).
-        assert_eq!(accurate().told(Flags::from_ace(6), 10), 9);
+        assert_eq!(accurate().ce_delta(Flags::from_ace(6), 10), 9);
         // If it rises by 1 for 8 packets, only 1 was marked, since 9 would be more than there are.
-        assert_eq!(accurate().told(Flags::from_ace(6), 8), 1);
+        assert_eq!(accurate().ce_delta(Flags::from_ace(6), 8), 1);
         // If it does not rise for 8 packets, 8 or 0 were marked. The worse is assumed.
-        assert_eq!(accurate().told(Flags::from_ace(5), 8), 8);
+        assert_eq!(accurate().ce_delta(Flags::from_ace(5), 8), 8);
     }
 
     #[test]
-    fn an_acknowledgement_that_brings_nothing_tells_nothing_yet() {
+    fn an_acknowledgement_of_nothing_new_means_no_marks_yet() {
         let mut marks = accurate();
-        assert_eq!(marks.told(Flags::from_ace(6), 0), 0);
-        assert_eq!(marks.told(Flags::from_ace(6), 1), 1);
+        assert_eq!(marks.ce_delta(Flags::from_ace(6), 0), 0);
+        assert_eq!(marks.ce_delta(Flags::from_ace(6), 1), 1);
     }
 
     #[test]
     fn an_echo_counts_for_all_that_it_acknowledges() {
         let mut marks = Marks { mode: Mode::Classic, ..Marks::new() };
-        assert_eq!((marks.told(Flags::ECE, 2), marks.told(Flags::NONE, 2)), (2, 0));
+        assert_eq!((marks.ce_delta(Flags::ECE, 2), marks.ce_delta(Flags::NONE, 2)), (2, 0));
         assert!(marks.echoes(Flags::ECE, 0));
     }
 }

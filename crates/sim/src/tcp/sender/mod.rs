@@ -1,17 +1,18 @@
 //! The half of an endpoint that sends data and processes acknowledgements.
 //!
-//! Each task has a directory: detecting losses ([`loss`]), repairing them and reducing the window ([`recovery`]),
+//! Each task has a directory: detecting losses ([`loss`]), retransmitting and reducing the window ([`recovery`]),
 //! sending ([`sending`]), and measuring round trips and delivery rates and running the timer ([`timing`]). `congestion`
 //! decides how the window otherwise changes. [`ack`] processes acknowledgements in the order of the kernel's `tcp_ack`;
-//! [`news`] collects what one acknowledgement reveals, and [`marks`] evaluates its ECN feedback. [`sending::transmit`]
-//! follows the order of `tcp_write_xmit`. [`view`] has the views of the sender's state that others get.
+//! [`ack_summary`] collects what one acknowledgement reveals, and [`marks`] evaluates its ECN feedback.
+//! [`sending::transmit`] follows the order of `tcp_write_xmit`. [`view`] has the views of the sender's state that
+//! others get.
 //!
 //! Departs: a receiver never reneges on selective acknowledgements.
 
 mod ack;
+mod ack_summary;
 mod loss;
 mod marks;
-mod news;
 mod recovery;
 mod sending;
 mod timing;
@@ -36,11 +37,11 @@ use marks::Marks;
 use recovery::prr::Recovery;
 use recovery::undo::Undo;
 use sending::buffer::SendBuffer;
+use sending::cwnd_validation::WindowUsage;
 use sending::offload::least_segments;
 use sending::pacing::Pacer;
 use sending::push::Pushes;
 use sending::small_queue::SmallQueue;
-use sending::usage::WindowUsage;
 use timing::chrono::Chronograph;
 use timing::rate::Delivery;
 use timing::rtt::Rtt;
@@ -77,7 +78,7 @@ pub(crate) struct Sender {
     /// How this end uses ECN.
     offer: Offer,
     last_sent_ns: u64,
-    /// Segments sent again.
+    /// Retransmitted segments.
     retransmits: u64,
     /// Segments that the peer reported as duplicates.
     duplicates: u64,
@@ -238,12 +239,12 @@ impl Sender {
         self.nxt
     }
 
-    /// Has the FIN been sent?
+    /// Whether the FIN was sent.
     pub(crate) fn fin_sent(&self) -> bool {
         self.data.fin_sent
     }
 
-    /// Has the FIN been acknowledged?
+    /// Whether the FIN was acknowledged.
     pub(crate) fn fin_acked(&self) -> bool {
         self.data.fin_sent && self.una == self.nxt
     }

@@ -1,9 +1,9 @@
 //! The filter of acknowledgements: when a segment arrives, a pure acknowledgement of the same connection that waits in the
 //! queue may be dropped, because the segment acknowledges more (`cake_ack_filter`).
 //!
-//! Two acknowledgements must be replaceable, of which the first is dropped; the aggressive filter also drops the only one
-//! if it is next to the segment. What tells the sender more than the segment does is kept: selective acknowledgements,
-//! timestamps, and the flags of ECN, classic or accurate.
+//! Two acknowledgements must be replaceable, of which the first is dropped; the aggressive filter also drops the only
+//! one if it is next to the segment. What gives the sender more information than the segment is kept: selective
+//! acknowledgements, timestamps, and the flags of ECN, classic or accurate.
 
 use crate::network::packet::{Body, TcpPacket};
 use crate::network::pool::{Fifo, PacketId, Pool};
@@ -74,7 +74,7 @@ fn echo(flags: Flags) -> (bool, bool) {
     (flags.ece(), flags.cwr())
 }
 
-/// Does `waiting` say nothing that `newest` does not say?
+/// Whether `waiting` carries no information that `newest` does not carry.
 fn is_replaced(waiting: &Segment, newest: &Segment) -> bool {
     let flags = waiting.flags;
     let is_plain = flags.ack() && !flags.syn() && !flags.fin() && !flags.psh() && !flags.contains(Flags::AE);

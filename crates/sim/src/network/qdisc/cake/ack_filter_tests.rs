@@ -1,7 +1,7 @@
 //! Which acknowledgements are dropped.
 
 use super::*;
-use crate::network::packet::{Echo, EchoKind, Header, Load, Side};
+use crate::network::packet::{Echo, EchoKind, Header, Load, Role};
 use crate::network::segment::{SackBlock, SackBlocks};
 use crate::network::traffic_class::{Ecn, TrafficClass};
 
@@ -56,7 +56,7 @@ impl Queue {
 
     /// A segment of a connection arrives. Returns the number that the dropped one acknowledges.
     fn arrive_of(&mut self, connection: u32, segment: Segment) -> Option<u64> {
-        let tcp = TcpPacket { connection, to: Side::Client, segments_before: 0, segment };
+        let tcp = TcpPacket { connection, to: Role::Client, segments_before: 0, segment };
         let newest = self.push(Body::Tcp(tcp));
         let dropped = take_replaced(&mut self.queue, newest, self.aggressive, &mut self.pool)?;
         tcp_of(dropped, &self.pool).map(|tcp| tcp.segment.ack)

@@ -64,7 +64,7 @@ impl Cobalt {
         }
     }
 
-    /// Has the state decayed to rest?
+    /// Whether the state has decayed to rest.
     #[inline]
     pub(super) fn is_at_rest(&self, now_ns: i64) -> bool {
         self.probability == 0 && self.count == 0 && now_ns >= self.drop_next_ns
@@ -159,7 +159,7 @@ impl Cobalt {
         ((interval_ns * u64::from(self.inverse_sqrt)) >> 32) as i64
     }
 
-    /// Has BLUE's probability stayed as it is for a target's time?
+    /// Whether BLUE's probability was unchanged for a target's time.
     fn may_adapt(&self, parameters: &Parameters, now_ns: i64) -> bool {
         (now_ns - self.blue_at_ns) as u64 > parameters.target_ns
     }

@@ -70,7 +70,7 @@ struct Link {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Isolation {
     by_flow: bool,
-    /// Hosts on either side tell queues apart or, with `by_flow`, share fairly.
+    /// Whether queues are distinguished by hosts on either side or, with `by_flow`, the hosts share fairly.
     by_host: [bool; 2],
 }
 
@@ -114,7 +114,7 @@ impl Isolation {
         Self { by_flow: mode.by_flow(), by_host: [mode.by_source(), mode.by_destination()] }
     }
 
-    /// Do hosts of this side share fairly?
+    /// Whether hosts of this side share fairly.
     #[inline]
     fn counts(self, side: usize) -> bool {
         self.by_flow && self.by_host[side]
@@ -161,7 +161,7 @@ impl Flows {
         }
     }
 
-    /// Is any queue to be served that is not only decaying?
+    /// Whether any queue is to be served that is not only decaying.
     #[inline]
     pub(super) fn any_active(&self) -> bool {
         self.sparse + self.bulk > 0

@@ -68,7 +68,7 @@ fn a_flow_comes_back_to_its_queue() {
 }
 
 #[test]
-fn modes_tell_flows_and_hosts_apart() {
+fn modes_isolate_flows_and_hosts() {
     use FlowMode::*;
     // From host 1 to 2 with two flows, from 1 to 3, and from 4 to 2.
     let headers = [header(1, 1, 2), header(2, 1, 2), header(3, 1, 3), header(4, 4, 2)];

@@ -17,8 +17,8 @@ pub(super) struct Entry(u16);
 #[derive(Debug)]
 pub(super) struct Heap {
     entries: Vec<Entry>,
-    /// The place of each entry.
-    places: Vec<u16>,
+    /// The position of each entry.
+    positions: Vec<u16>,
     /// How many packets may still leave until the heap is given up.
     pub(super) timeout: u16,
 }
@@ -39,13 +39,13 @@ impl Entry {
 
 impl Heap {
     pub(super) fn new() -> Self {
-        Self { entries: (0..ENTRIES as u16).map(Entry).collect(), places: (0..ENTRIES as u16).collect(), timeout: 0 }
+        Self { entries: (0..ENTRIES as u16).map(Entry).collect(), positions: (0..ENTRIES as u16).collect(), timeout: 0 }
     }
 
-    /// The queue that should be the longest. `bytes` tells how long a queue is.
+    /// The queue that should be the longest. `bytes` is the length of a queue.
     pub(super) fn longest(&mut self, bytes: impl Fn(Entry) -> u64) -> Entry {
         if self.timeout == 0 {
-            (0..=ENTRIES / 2).rev().for_each(|place| self.sink(place, &bytes));
+            (0..=ENTRIES / 2).rev().for_each(|position| self.sink(position, &bytes));
         }
         self.timeout = u16::MAX;
         self.entries[0]
@@ -53,7 +53,7 @@ impl Heap {
 
     /// A queue has become shorter.
     pub(super) fn shrunk(&mut self, entry: Entry, bytes: impl Fn(Entry) -> u64) {
-        self.sink(self.places[usize::from(entry.0)].into(), &bytes);
+        self.sink(self.positions[usize::from(entry.0)].into(), &bytes);
     }
 
     /// The first queue has become shorter.
@@ -63,21 +63,21 @@ impl Heap {
 
     /// A queue has become longer.
     pub(super) fn grown(&mut self, entry: Entry, bytes: impl Fn(Entry) -> u64) {
-        let mut place = usize::from(self.places[usize::from(entry.0)]);
-        while place > 0 {
-            let parent = (place - 1) / 2;
-            if bytes(self.entries[place]) <= bytes(self.entries[parent]) {
+        let mut position = usize::from(self.positions[usize::from(entry.0)]);
+        while position > 0 {
+            let parent = (position - 1) / 2;
+            if bytes(self.entries[position]) <= bytes(self.entries[parent]) {
                 break;
             }
-            self.swap(place, parent);
-            place = parent;
+            self.swap(position, parent);
+            position = parent;
         }
     }
 
     /// The kernel goes on to the next level with the length of the queue that has risen. None below is longer, so it
     /// stops there.
-    fn sink(&mut self, place: usize, bytes: &impl Fn(Entry) -> u64) {
-        let (mut from, mut largest, mut most) = (place, place, bytes(self.entries[place]));
+    fn sink(&mut self, position: usize, bytes: &impl Fn(Entry) -> u64) {
+        let (mut from, mut largest, mut most) = (position, position, bytes(self.entries[position]));
         loop {
             for child in [2 * largest + 1, 2 * largest + 2].into_iter().filter(|child| *child < ENTRIES) {
                 let length = bytes(self.entries[child]);
@@ -95,8 +95,8 @@ impl Heap {
 
     fn swap(&mut self, a: usize, b: usize) {
         self.entries.swap(a, b);
-        for place in [a, b] {
-            self.places[usize::from(self.entries[place].0)] = place as u16;
+        for position in [a, b] {
+            self.positions[usize::from(self.entries[position].0)] = position as u16;
         }
     }
 }
@@ -142,8 +142,8 @@ mod tests {
         lengths[usize::from(grown.0)] = 0;
         heap.shrunk(grown, bytes(&lengths));
         assert_eq!(heap.longest(bytes(&lengths)), Entry::new(0, 1));
-        for (place, entry) in heap.entries.iter().enumerate() {
-            assert_eq!(usize::from(heap.places[usize::from(entry.0)]), place);
+        for (position, entry) in heap.entries.iter().enumerate() {
+            assert_eq!(usize::from(heap.positions[usize::from(entry.0)]), position);
         }
     }
 

@@ -30,7 +30,7 @@ pub(super) struct Rotation {
     /// The bundle and the member that are visited next. At the end of a lap, it is behind the last bundle.
     bundle: usize,
     member: usize,
-    /// It is the turn of this member, and whoever [took](Self::turn) it knows its deficit.
+    /// It is the turn of this member, and the caller of [`turn`](Self::turn) has its deficit.
     is_taken: bool,
     /// No flow of the bundle that has been visited in this lap has a deficit above this.
     most_visited: i32,
@@ -63,7 +63,7 @@ struct Member {
     /// Without what the bundle has given to the pair.
     deficit: i32,
     flow: u16,
-    /// Its place among the pairs.
+    /// Its index among the pairs.
     pair: u16,
 }
 
@@ -182,9 +182,9 @@ impl Rotation {
 
     /// The hosts of a flow have changed, because another flow uses its queue now.
     pub(super) fn change_hosts(&mut self, flow: u16, hosts: Hosts) {
-        let place =
+        let index =
             |(index, bundle): (usize, &Bundle)| Some((index, bundle.members.iter().position(|m| m.flow == flow)?));
-        let Some((bundle, member)) = self.bundles.iter().enumerate().find_map(place) else { return };
+        let Some((bundle, member)) = self.bundles.iter().enumerate().find_map(index) else { return };
         if self.bundles[bundle].change_hosts(member, hosts) {
             return;
         }
@@ -244,8 +244,8 @@ impl Bundle {
         self.most += largest;
     }
 
-    /// Gives shares to the flows from this one on, until one may send, or to all of them. Returns the place of that one, and
-    /// what no flow in front of it exceeds.
+    /// Gives shares to the flows from this one on, until one may send, or to all of them. Returns the index of that
+    /// one, and what no flow in front of it exceeds.
     #[inline]
     fn visit(&mut self, from: usize, mut most_visited: i32, mut share: impl FnMut(Hosts) -> i32) -> (usize, i32) {
         let mut at = from;
@@ -282,7 +282,7 @@ impl Bundle {
         member.deficit.wrapping_add(self.pairs[usize::from(member.pair)].given)
     }
 
-    /// Puts a flow at this place. Returns false if there would be too many pairs of hosts.
+    /// Puts a flow at this index. Returns false if there would be too many pairs of hosts.
     #[inline]
     fn insert(&mut self, at: usize, flow: u16, hosts: Hosts, deficit: i32) -> bool {
         let Some(member) = self.member(flow, hosts, deficit) else { return false };
@@ -298,17 +298,17 @@ impl Bundle {
         Some(Member { deficit: deficit.wrapping_sub(self.pairs[pair].given), flow, pair: pair as u16 })
     }
 
-    /// The place of a pair of hosts, perhaps that of one without flows. `None` if there would be too many.
+    /// The index of a pair of hosts, perhaps that of one without flows. `None` if there would be too many.
     #[inline]
     fn pair(&mut self, hosts: Hosts) -> Option<usize> {
         if let Some(known) = self.pairs[..self.pairs_used].iter().position(|pair| pair.hosts == hosts) {
             return Some(known);
         }
         let has_flows = |pair: usize| self.members.iter().any(|member| usize::from(member.pair) == pair);
-        let place = (0..MOST_PAIRS).find(|pair| *pair >= self.pairs_used || !has_flows(*pair))?;
-        self.pairs_used = self.pairs_used.max(place + 1);
-        self.pairs[place] = Pair { hosts, given: 0 };
-        Some(place)
+        let index = (0..MOST_PAIRS).find(|pair| *pair >= self.pairs_used || !has_flows(*pair))?;
+        self.pairs_used = self.pairs_used.max(index + 1);
+        self.pairs[index] = Pair { hosts, given: 0 };
+        Some(index)
     }
 
     /// Returns false if there would be too many pairs of hosts.

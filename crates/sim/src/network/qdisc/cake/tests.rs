@@ -52,7 +52,7 @@ fn flows_take_turns() {
 }
 
 #[test]
-fn one_queue_serves_in_order_of_arrival_if_flows_are_not_told_apart() {
+fn one_queue_serves_in_order_of_arrival_if_flows_are_not_isolated() {
     let mut bench = bench(scenario::Cake { flowmode: FlowMode::Flowblind, ..scenario::Cake::default() });
     for number in [1, 1, 2, 1, 2] {
         bench.arrive_of(flow(number), 0, FRAME, class(0));
@@ -153,10 +153,10 @@ fn an_overflow_takes_from_the_longest_queue() {
     for number in [1, 2, 2, 1, 2, 1, 2, 2, 2, 2] {
         assert_eq!(bench.arrive_of(flow(number), 0, FRAME, class(0)), (Xmit::Queued, vec![]));
     }
-    let (xmit, fates) = bench.arrive_of(flow(3), 0, FRAME, class(0));
-    assert_eq!((xmit, fates), (Xmit::Queued, vec![(1, Reason::OVERLIMIT)]));
-    let (xmit, fates) = bench.arrive_of(flow(2), 0, FRAME, class(0));
-    assert_eq!((xmit, fates), (Xmit::Displacing, vec![(2, Reason::OVERLIMIT)]));
+    let (xmit, events) = bench.arrive_of(flow(3), 0, FRAME, class(0));
+    assert_eq!((xmit, events), (Xmit::Queued, vec![(1, Reason::OVERLIMIT)]));
+    let (xmit, events) = bench.arrive_of(flow(2), 0, FRAME, class(0));
+    assert_eq!((xmit, events), (Xmit::Displacing, vec![(2, Reason::OVERLIMIT)]));
     assert_eq!(bench.backlog(), (10, 10 * u64::from(FRAME)));
 }
 
@@ -239,9 +239,9 @@ struct Run {
 
 impl Run {
     fn serve(&mut self) {
-        let (packet, fates) = self.bench.dequeue(self.now_ns);
+        let (packet, events) = self.bench.dequeue(self.now_ns);
         self.sent.extend(packet.map(|(number, _)| (self.now_ns, number)));
-        self.dropped += fates.len();
+        self.dropped += events.len();
     }
 
     fn serve_until(&mut self, end_ns: u64) {

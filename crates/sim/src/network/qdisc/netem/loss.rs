@@ -35,7 +35,7 @@ impl Chain {
         }
     }
 
-    /// Is the next packet lost (`loss_event`)?
+    /// Whether the next packet is lost (`loss_event`).
     pub(in crate::network) fn loses(&mut self, random: &mut Random) -> bool {
         match self {
             Self::Random(probability, correlated) => *probability > 0 && *probability >= correlated.next(random),

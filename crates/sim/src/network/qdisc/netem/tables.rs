@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use bufferscope_scenario::Distribution;
 
-/// Number of places of the cumulative distribution, of which every fourth is in a table.
-const PLACES: usize = 16_384;
+/// Number of entries of the cumulative distribution, of which every fourth is in a table.
+const ENTRIES: usize = 16_384;
 const UNIT: f64 = 8192.0;
 
 static NORMAL: LazyLock<Vec<i16>> = LazyLock::new(|| normal().into_iter().map(clamped).collect());
@@ -27,22 +27,22 @@ pub(super) fn of(distribution: Distribution) -> Option<&'static [i16]> {
     }
 }
 
-/// The normal distribution: each place holds the last of the points, 0.00005 apart, whose cumulative probability rounds to
-/// it. The points are a running sum, with its rounding errors.
+/// The normal distribution: each entry holds the last of the points, 0.00005 apart, whose cumulative probability rounds
+/// to it. The points are a running sum, with its rounding errors.
 fn normal() -> Vec<i32> {
-    let mut points = [0.0; PLACES + 1];
+    let mut points = [0.0; ENTRIES + 1];
     let mut point = -10.0;
     while point < 10.05 {
-        points[(PLACES as f64 * cumulative(point)).round_ties_even() as usize] = point;
+        points[(ENTRIES as f64 * cumulative(point)).round_ties_even() as usize] = point;
         point += 0.000_05;
     }
-    points[..PLACES].iter().step_by(4).map(|point| (point * UNIT).round_ties_even() as i32).collect()
+    points[..ENTRIES].iter().step_by(4).map(|point| (point * UNIT).round_ties_even() as i32).collect()
 }
 
 /// The Pareto distribution with exponent 3, moved and scaled to mean 0 and about one standard deviation.
 fn pareto() -> impl Iterator<Item = i32> {
-    (1..=PLACES / 4).rev().map(|place| {
-        let probability = (16 * place) as f64 / 65_536.0;
+    (1..=ENTRIES / 4).rev().map(|entry| {
+        let probability = (16 * entry) as f64 / 65_536.0;
         let deviation = (1.0 / probability.powf(1.0 / 3.0) - 1.5) * (4.0 / 3.0) * UNIT;
         deviation.min(32_767.0).round_ties_even() as i32
     })
@@ -53,7 +53,7 @@ fn clamped(value: i32) -> i16 {
 }
 
 /// The cumulative standard normal distribution, by Marsaglia's series ("Evaluating the normal distribution", 2004). Beyond
-/// 4.5 standard deviations, it differs from 0 or 1 by less than a place.
+/// 4.5 standard deviations, it differs from 0 or 1 by less than an entry.
 fn cumulative(x: f64) -> f64 {
     if x.abs() > 4.5 {
         return if x > 0.0 { 1.0 } else { 0.0 };
@@ -81,7 +81,7 @@ mod tests {
         ] {
             let table = of(distribution).unwrap();
             assert_eq!(table.len(), 4096);
-            assert_eq!([0, 1, 2048, 4094, 4095].map(|place| table[place]), expected, "{name}");
+            assert_eq!([0, 1, 2048, 4094, 4095].map(|entry| table[entry]), expected, "{name}");
             let installed = ["/usr/lib/tc", "/usr/lib/x86_64-linux-gnu/tc", "/lib/tc"];
             let text = |path: &&str| std::fs::read_to_string(format!("{path}/{name}.dist")).ok();
             let Some(text) = installed.iter().find_map(text) else { continue };

@@ -1,8 +1,8 @@
 use bufferscope_scenario::sizes::MSS_BYTES;
 use bufferscope_scenario::{Distribution, Loss, NetemRate, NetemSlot, SlotDelay};
 
-use super::super::Fate;
-use super::super::testing::{Bench, FRAME, Flow, MS, place, segment};
+use super::super::QdiscEvent;
+use super::super::testing::{Bench, FRAME, Flow, MS, attachment, segment};
 use super::drawing::Correlated;
 use super::settings::duration_ns;
 use super::slot::Slot;
@@ -132,8 +132,8 @@ fn a_loss_is_silent_and_a_mark_takes_its_place() {
     let always = scenario::Netem { loss: Some(Loss::Random([1.0, 0.0])), ecn: true, ..netem() };
     let mut bench = bench(always);
     assert_eq!(bench.arrive(0, FRAME, class()), (Xmit::Left, vec![(0, Reason::NETEM_LOSS)]));
-    let (xmit, fates) = bench.arrive(0, FRAME, TrafficClass::new(0, Ecn::Ect0));
-    assert_eq!((xmit, fates), (Xmit::Queued, vec![(1, Reason::NETEM_MARK)]));
+    let (xmit, events) = bench.arrive(0, FRAME, TrafficClass::new(0, Ecn::Ect0));
+    assert_eq!((xmit, events), (Xmit::Queued, vec![(1, Reason::NETEM_MARK)]));
     assert_eq!(bench.dequeue(0).0, Some((1, Ecn::Ce)));
 }
 
@@ -162,7 +162,7 @@ fn a_correlated_number_is_a_mean_with_the_one_before() {
     }
 }
 
-/// A copy comes before its packet, and takes a place of the limit.
+/// A copy comes before its packet, and counts towards the limit.
 #[test]
 fn a_packet_is_doubled_once_and_a_loss_takes_one_of_the_two() {
     let always = scenario::Netem { duplicate: Some([1.0, 0.0]), limit_packets: 3, delay_ns: MS, ..netem() };
@@ -236,8 +236,8 @@ fn packets_wait_in_the_inner_discipline_after_their_delay() {
         assert_eq!(bench.arrive(0, FRAME, class()).0, Xmit::Left);
     }
     assert_eq!(bench.not_before(0), Some(MS));
-    let (left, fates) = bench.dequeue(MS);
-    assert_eq!((left.map(|left| left.0), fates), (Some(1), vec![(0, Reason::OVERLIMIT)]));
+    let (left, events) = bench.dequeue(MS);
+    assert_eq!((left.map(|left| left.0), events), (Some(1), vec![(0, Reason::OVERLIMIT)]));
     assert_eq!(bench.backlog().0, 1);
     for _ in 0..3 {
         assert_eq!(bench.arrive(MS, FRAME, class()).0, Xmit::Left);
@@ -263,15 +263,15 @@ fn a_corrupted_packet_is_discarded_unless_only_its_source_address_changed() {
 #[test]
 fn of_a_corrupted_packet_of_several_segments_each_is_a_packet_of_its_own() {
     let parameters = scenario::Netem { corrupt: Some([1.0, 0.0]), delay_ns: MS, ..netem() };
-    let mut qdisc = Qdisc::new(&scenario::Qdisc::Netem(parameters), place(0)).unwrap();
-    let (mut pool, mut fates) = (Pool::new(), Fates::default());
+    let mut qdisc = Qdisc::new(&scenario::Qdisc::Netem(parameters), attachment(0)).unwrap();
+    let (mut pool, mut events) = (Pool::new(), QdiscEvents::default());
     let (header, body) = segment(0, Flow::default(), class(), 1, 3 * MSS_BYTES);
     let packet = pool.insert(header, body);
-    assert_eq!(qdisc.enqueue(packet, 0, &mut pool, &mut fates), Xmit::Left);
-    assert_eq!(fates.0.iter().filter(|fate| matches!(fate, Fate::Split(_))).count(), 2);
+    assert_eq!(qdisc.enqueue(packet, 0, &mut pool, &mut events), Xmit::Left);
+    assert_eq!(events.0.iter().filter(|event| matches!(event, QdiscEvent::Split(_))).count(), 2);
     assert_eq!(qdisc.backlog(), Backlog { packets: 3, bytes: 3 * u64::from(FRAME) });
     let mut starts = Vec::new();
-    while let Dequeued::Packet(packet) = qdisc.dequeue(MS, &mut pool, &mut fates) {
+    while let Dequeued::Packet(packet) = qdisc.dequeue(MS, &mut pool, &mut events) {
         let Body::Tcp(tcp) = pool.body(packet) else { unreachable!("it is a segment") };
         starts.push((tcp.segment.seq, pool.header(packet).load.frames()));
     }

@@ -5,7 +5,7 @@
 //! taken.
 
 use crate::network::pool::Fifo;
-use crate::network::qdisc::early::Watch;
+use crate::network::qdisc::red_core::Watch;
 
 /// The number of a slot.
 pub(super) type Index = u16;

@@ -37,8 +37,8 @@ pub(crate) struct Cubic {
 /// What it knows of the path above the threshold.
 #[derive(Debug, Default)]
 struct Curve {
-    /// The window before the last reduction; 0 before the first.
-    last_max: u32,
+    /// `W_max` (section 4.1.2): the window before the last reduction; 0 before the first.
+    w_max: u32,
     /// The growth since the last reduction; `None` until the first acknowledgement after it.
     epoch: Option<Epoch>,
     /// Smallest round-trip time.
@@ -48,14 +48,15 @@ struct Curve {
 /// One period of growth between two reductions.
 #[derive(Debug)]
 struct Epoch {
-    start_ns: u64,
-    /// K, in 1/1024 s.
+    /// When congestion avoidance began or resumed (`epoch_start`, section 4.1.2).
+    epoch_start_ns: u64,
+    /// `K` (section 4.2), in 1/1024 s.
     k: u64,
-    /// The plateau.
-    origin: u32,
-    /// The window Reno would have, and packets acknowledged towards its next increment.
-    reno: u32,
-    reno_credit: u32,
+    /// The plateau: `W_max`, or the window if it is larger (`bic_origin_point`).
+    origin_point: u32,
+    /// `W_est` (section 4.3), the window that Reno would have, and packets acknowledged towards its next increment.
+    w_est: u32,
+    w_est_acked: u32,
     /// When and at which window the pace was last set, and the pace itself.
     updated_ns: u64,
     updated_cwnd: u32,
@@ -113,10 +114,10 @@ impl Curve {
     /// Packets that have to be acknowledged for the window to grow by one; `acked` more just were (`bictcp_update`).
     fn packets_per_increment(&mut self, timers: Timers, now_ns: u64, cwnd: u32, acked: u32) -> u32 {
         let now_ns = timers.clock_ns(now_ns);
-        let (last_max, min_rtt_ns) = (self.last_max, timers.timeout_ns(self.min_rtt_ns.unwrap_or(0)));
+        let (w_max, min_rtt_ns) = (self.w_max, timers.timeout_ns(self.min_rtt_ns.unwrap_or(0)));
         let epoch = match &mut self.epoch {
             Some(epoch) => {
-                epoch.reno_credit += acked;
+                epoch.w_est_acked += acked;
                 if epoch.updated_cwnd == cwnd && now_ns - epoch.updated_ns <= TARGET_HOLD_NS {
                     return epoch.per_increment;
                 }
@@ -125,9 +126,9 @@ impl Curve {
                 }
                 epoch
             }
-            none => none.insert(Epoch::begin(now_ns, cwnd, last_max, acked)),
+            none => none.insert(Epoch::begin(now_ns, cwnd, w_max, acked)),
         };
-        let first = last_max == 0;
+        let first = w_max == 0;
         epoch.update(now_ns, min_rtt_ns, cwnd, first);
         epoch.per_increment
     }
@@ -135,13 +136,13 @@ impl Curve {
     /// Multiplicative decrease (section 4.6) and fast convergence (section 4.7).
     fn reduce(&mut self, cwnd: u32) -> u32 {
         self.epoch = None;
-        self.last_max = if cwnd < self.last_max { scaled(cwnd, BETA_SCALE + BETA) / 2 } else { cwnd };
+        self.w_max = if cwnd < self.w_max { scaled(cwnd, BETA_SCALE + BETA) / 2 } else { cwnd };
         scaled(cwnd, BETA)
     }
 
     /// Takes in a round-trip time; returns the smallest so far, or `None` if this one says nothing about the path.
     fn note_rtt(&mut self, now_ns: u64, rtt_ns: u64) -> Option<u64> {
-        if self.epoch.as_ref().is_some_and(|epoch| now_ns - epoch.start_ns < SETTLING_NS) {
+        if self.epoch.as_ref().is_some_and(|epoch| now_ns - epoch.epoch_start_ns < SETTLING_NS) {
             return None;
         }
         self.min_rtt_ns = Some(self.min_rtt_ns.map_or(rtt_ns, |min| min.min(rtt_ns)));
@@ -151,20 +152,20 @@ impl Curve {
     /// An idle time does not count as growth (section 4.2): shifts the curve by it.
     fn shift(&mut self, now_ns: u64, idle_since_ns: u64) {
         if let Some(epoch) = &mut self.epoch {
-            epoch.start_ns = (epoch.start_ns + (now_ns - idle_since_ns)).min(now_ns);
+            epoch.epoch_start_ns = (epoch.epoch_start_ns + (now_ns - idle_since_ns)).min(now_ns);
         }
     }
 }
 
 impl Epoch {
-    fn begin(now_ns: u64, cwnd: u32, last_max: u32, acked: u32) -> Self {
-        let below = u64::from(last_max.saturating_sub(cwnd));
+    fn begin(now_ns: u64, cwnd: u32, w_max: u32, acked: u32) -> Self {
+        let below = u64::from(w_max.saturating_sub(cwnd));
         Self {
-            start_ns: now_ns,
+            epoch_start_ns: now_ns,
             k: cube_root((below << CUBE_SHIFT) / C_SCALED),
-            origin: last_max.max(cwnd),
-            reno: cwnd,
-            reno_credit: acked,
+            origin_point: w_max.max(cwnd),
+            w_est: cwnd,
+            w_est_acked: acked,
             updated_ns: now_ns,
             updated_cwnd: cwnd,
             per_increment: 0,
@@ -175,7 +176,7 @@ impl Epoch {
         self.updated_ns = now_ns;
         self.updated_cwnd = cwnd;
         // The target is where the curve will be one round trip from now (section 4.2).
-        let target = self.curve(now_ns - self.start_ns + min_rtt_ns);
+        let target = self.curve(now_ns - self.epoch_start_ns + min_rtt_ns);
         let mut per_increment = if target > u64::from(cwnd) {
             cwnd / (target - u64::from(cwnd)).min(u64::from(cwnd)) as u32
         } else {
@@ -200,18 +201,18 @@ impl Epoch {
         let t = (u128::from(t_ns) * 1024 / u128::from(NS_PER_S)) as u64;
         let offset = u128::from(t.abs_diff(self.k));
         let delta = ((u128::from(C_SCALED) * offset * offset * offset) >> CUBE_SHIFT) as u64;
-        let origin = u64::from(self.origin);
-        if t < self.k { origin.saturating_sub(delta) } else { origin.saturating_add(delta) }
+        let origin_point = u64::from(self.origin_point);
+        if t < self.k { origin_point.saturating_sub(delta) } else { origin_point.saturating_add(delta) }
     }
 
     /// The pace that keeps up with Reno, `u32::MAX` where CUBIC is ahead anyway (section 4.3).
     fn reno_pace(&mut self, cwnd: u32) -> u32 {
         let per_increment = (cwnd * RENO_PACKETS.0 / RENO_PACKETS.1).max(1);
         // `while credit > n: credit -= n`, in one step.
-        let increments = self.reno_credit.saturating_sub(1) / per_increment;
-        self.reno += increments;
-        self.reno_credit -= increments * per_increment;
-        match self.reno.saturating_sub(cwnd) {
+        let increments = self.w_est_acked.saturating_sub(1) / per_increment;
+        self.w_est += increments;
+        self.w_est_acked -= increments * per_increment;
+        match self.w_est.saturating_sub(cwnd) {
             0 => u32::MAX,
             ahead => cwnd / ahead,
         }
@@ -299,21 +300,21 @@ mod tests {
     fn fast_convergence_gives_way_when_the_window_did_not_recover() {
         let mut curve = Curve::default();
         curve.reduce(1000);
-        assert_eq!(curve.last_max, 1000);
+        assert_eq!(curve.w_max, 1000);
         // Reduced again at 800 < 1000: 800 * (1024 + 717) / 2048 = 680.08.
         curve.reduce(800);
-        assert_eq!(curve.last_max, 680);
+        assert_eq!(curve.w_max, 680);
         // Reduced at 900 > 680: remembered as it is.
         curve.reduce(900);
-        assert_eq!(curve.last_max, 900);
+        assert_eq!(curve.w_max, 900);
     }
 
     #[test]
     fn idle_time_is_no_growth() {
-        let mut curve = Curve { last_max: 1000, ..Curve::default() };
+        let mut curve = Curve { w_max: 1000, ..Curve::default() };
         curve.packets_per_increment(Timers::Exact, 0, 700, 1);
         curve.shift(100_000 * MS, 1_000 * MS);
-        assert_eq!(curve.epoch.unwrap().start_ns, 99_000 * MS);
+        assert_eq!(curve.epoch.unwrap().epoch_start_ns, 99_000 * MS);
     }
 
     #[test]
@@ -321,7 +322,7 @@ mod tests {
         // `bictcp_update`. A jiffy lasts from 1000 ms to 1004 ms; at 300 packets below the plateau the curve, not Reno,
         // decides.
         let timers = Timers::Jiffies { age_ns: 0 };
-        let mut curve = Curve { last_max: 1000, ..Curve::default() };
+        let mut curve = Curve { w_max: 1000, ..Curve::default() };
         curve.packets_per_increment(timers, 0, 700, 1);
         let mut pace = |now_ms: u64, cwnd| curve.packets_per_increment(timers, now_ms * MS, cwnd, 1);
         let first = pace(1000, 710);
@@ -331,7 +332,7 @@ mod tests {
 
     #[test]
     fn a_very_long_epoch_does_not_overflow() {
-        let mut curve = Curve { last_max: 1000, ..Curve::default() };
+        let mut curve = Curve { w_max: 1000, ..Curve::default() };
         curve.packets_per_increment(Timers::Exact, 0, 700, 1);
         assert_eq!(curve.packets_per_increment(Timers::Exact, 86_400 * NS_PER_S, 1000, 1), 2);
     }

@@ -5,9 +5,9 @@
 //! path's throughput against its delay (Gettys and Nichols, *Bufferbloat: dark buffers in the Internet*, 2011, figure
 //! 1).
 //!
-//! Losses are repaired but do not reduce the window, with one exception: after a retransmission timeout, the sender
-//! restarts with one packet, and the next acknowledgement restores the window. The peer's receive window applies as
-//! always.
+//! Lost segments are retransmitted, but losses do not reduce the window, with one exception: after a retransmission
+//! timeout, the sender restarts with one packet, and the next acknowledgement restores the window. The peer's receive
+//! window applies as always.
 
 use crate::tcp::Config;
 use crate::tcp::congestion::rate_of_window;

@@ -191,7 +191,7 @@ impl Prague {
         !waits && self.rounds.advance(context.una, context.nxt)
     }
 
-    /// Is the flow old enough to give up the advantage of a short round trip?
+    /// Whether the flow is old enough to give up the advantage of a short round trip.
     fn is_scaled(&self, window: &Window) -> bool {
         !window.in_slow_start() && self.age >= TRANSITION_ROUNDS
     }

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_are_told_apart_while_the_window_is_still_small() {
+    fn rounds_are_distinguished_while_the_window_is_still_small() {
         // `hystart_update`, from an initial window of 10 on: each acknowledgement lets two packets leave, and the
         // round-trip time has risen. The first round's ten packets leave the window at 20, so the second round, from
         // the 11th on, is the first of which eight samples are gathered: the 19th acknowledgement decides. Counted from

@@ -45,7 +45,7 @@ impl TailProbe {
         srtt_ns.map_or(RTO_INITIAL_NS, |srtt_ns| 2 * srtt_ns + slack_ns)
     }
 
-    /// Is the outcome of a probe still open? There is never more than one.
+    /// Whether the outcome of a probe is still open. There is never more than one.
     pub(crate) fn is_under_way(&self) -> bool {
         self.under_way.is_some()
     }

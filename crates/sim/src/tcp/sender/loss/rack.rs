@@ -84,7 +84,7 @@ impl Rack {
         }
     }
 
-    /// A segment was sent again.
+    /// A segment was retransmitted.
     pub(crate) fn on_retransmit(&mut self, id: SentId, sent: &Sent) {
         self.retransmissions.push_back((id, sent.order));
     }
@@ -154,7 +154,7 @@ impl Rack {
         self.reordering.packets
     }
 
-    /// Has more reordering been seen than duplicate acknowledgements allow for?
+    /// Whether more reordering was seen than duplicate acknowledgements allow for.
     pub(crate) fn reorders(&self) -> bool {
         self.reordering.packets > DUP_THRESHOLD
     }
@@ -333,7 +333,7 @@ mod tests {
         // The second arrives, which was sent at the same time as the first but after it.
         let now_ns = deliver(&mut rack, &mut board, 1);
         rack.detect_after_ack(&mut board, Situation { recovering: true, ..at(now_ns) });
-        assert_eq!((board.next_to_repair(), board.retransmitted()), (Some(0), 0));
+        assert_eq!((board.next_to_retransmit(), board.retransmitted()), (Some(0), 0));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::tcp::sender::sending::output::Parcel;
 use crate::tcp::sender::timing::rate::Note;
 use std::collections::VecDeque;
 
-/// A segment's place in the order of first transmissions: 0, 1, 2, ... over the life of the connection.
+/// A segment's index in the order of first transmissions: 0, 1, 2, ... over the life of the connection.
 pub(crate) type SentId = u64;
 
 /// One transmitted segment that has not been acknowledged cumulatively.
@@ -21,7 +21,7 @@ pub(crate) struct Sent {
     pub(crate) seq: u64,
     /// When it was last transmitted.
     pub(crate) sent_ns: u64,
-    /// Number of the packet in which it was last transmitted, counted over the connection. It tells which of two
+    /// Number of the packet in which it was last transmitted, counted over the connection. It shows which of two
     /// transmissions was later, even if both have the same time.
     pub(crate) order: u64,
     /// The delivery-rate note of that transmission.
@@ -54,10 +54,10 @@ pub(crate) struct Scoreboard {
     joined: u32,
     lost: u32,
     retransmitted: u32,
-    /// The number of segments to repair: lost, and not retransmitted since.
-    to_repair: u32,
-    /// Nothing before this needs repair.
-    repair_from: SentId,
+    /// The number of segments to retransmit: lost, and not retransmitted since.
+    to_retransmit: u32,
+    /// No segment before this needs a retransmission.
+    retransmit_from: SentId,
     /// Packets transmitted so far.
     transmissions: u64,
     /// How often a segment was marked lost.
@@ -98,8 +98,8 @@ impl Scoreboard {
             joined: 0,
             lost: 0,
             retransmitted: 0,
-            to_repair: 0,
-            repair_from: 0,
+            to_retransmit: 0,
+            retransmit_from: 0,
             transmissions: 0,
             lost_total: 0,
             highest_sacked: 0,
@@ -130,7 +130,7 @@ impl Scoreboard {
         self.packets_out() - self.joined
     }
 
-    /// Do any segments share a buffer?
+    /// Whether any segments share a buffer.
     #[inline]
     pub(crate) fn joins(&self) -> bool {
         self.joined > 0
@@ -178,7 +178,7 @@ impl Scoreboard {
         self.ring.get(id.checked_sub(self.first_id)? as usize)
     }
 
-    /// The number of segments from `id` on, up to `most`, that left in the same packet and need repair.
+    /// The number of segments from `id` on, up to `most`, that left in the same packet and must be retransmitted.
     pub(crate) fn lost_together(&self, id: SentId, most: u32) -> u32 {
         let order = self.get(id).map(|sent| sent.order);
         let belongs = |id: &SentId| {
@@ -191,7 +191,7 @@ impl Scoreboard {
     pub(crate) fn parcel(&self, id: SentId, segments: u32) -> Parcel {
         let sent = || self.ring.range((id - self.first_id) as usize..).take(segments as usize);
         Parcel {
-            seq: sent().next().expect("what is sent again is outstanding").seq,
+            seq: sent().next().expect("what is retransmitted is outstanding").seq,
             bytes: sent().map(|sent| u32::from(sent.len)).sum(),
             fin: sent().any(|sent| sent.fin),
             segments,
@@ -245,8 +245,8 @@ impl Scoreboard {
         self.retransmitted -= u32::from(sent.retransmitted);
         sent.lost = true;
         sent.retransmitted = false;
-        self.to_repair += 1;
-        self.repair_from = self.repair_from.min(id);
+        self.to_retransmit += 1;
+        self.retransmit_from = self.retransmit_from.min(id);
         self.lost_total += 1;
         if let Some(reported) = &mut self.reported {
             reported.push(LostPacket {
@@ -263,21 +263,21 @@ impl Scoreboard {
     }
 
     /// The oldest segment that was lost and has not been retransmitted since.
-    pub(crate) fn next_to_repair(&mut self) -> Option<SentId> {
-        if self.to_repair == 0 {
-            self.repair_from = self.ids().end;
+    pub(crate) fn next_to_retransmit(&mut self) -> Option<SentId> {
+        if self.to_retransmit == 0 {
+            self.retransmit_from = self.ids().end;
             return None;
         }
-        let skip = self.repair_from.max(self.first_id) - self.first_id;
+        let skip = self.retransmit_from.max(self.first_id) - self.first_id;
         let found = self.ring.iter().skip(skip as usize).position(|sent| sent.lost && !sent.retransmitted);
-        self.repair_from = self.first_id + skip + found? as u64;
-        Some(self.repair_from)
+        self.retransmit_from = self.first_id + skip + found? as u64;
+        Some(self.retransmit_from)
     }
 
-    /// A segment was sent again. If it `joins`, it is in the same packet as the previous segment.
+    /// A segment was retransmitted. If it `joins`, it is in the same packet as the previous segment.
     pub(crate) fn retransmit(&mut self, id: SentId, now_ns: u64, note: Note, app_limited: bool, joins: bool) -> Sent {
         let sent = &mut self.ring[(id - self.first_id) as usize];
-        self.to_repair -= u32::from(sent.lost && !sent.retransmitted);
+        self.to_retransmit -= u32::from(sent.lost && !sent.retransmitted);
         self.retransmitted += u32::from(!sent.retransmitted);
         sent.retransmitted = true;
         self.repeat(id, now_ns, note, app_limited, joins)
@@ -323,7 +323,7 @@ impl Scoreboard {
     pub(crate) fn unmark_losses(&mut self) {
         self.ring.iter_mut().for_each(|sent| sent.lost = false);
         self.lost = 0;
-        self.to_repair = 0;
+        self.to_retransmit = 0;
     }
 
     fn sack_range(&mut self, from: u64, to: u64, on_sacked: &mut impl FnMut(&Sent)) {
@@ -361,7 +361,7 @@ impl Scoreboard {
     fn forget_marks(&mut self, sent: &Sent) {
         self.lost -= u32::from(sent.lost);
         self.retransmitted -= u32::from(sent.retransmitted);
-        self.to_repair -= u32::from(sent.lost && !sent.retransmitted);
+        self.to_retransmit -= u32::from(sent.lost && !sent.retransmitted);
     }
 
     /// Position of the segment that holds `seq`, or of the first one after it.

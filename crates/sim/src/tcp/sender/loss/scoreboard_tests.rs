@@ -45,14 +45,14 @@ fn a_lost_segment_leaves_the_flight_until_it_is_sent_again() {
     let mut board = ten();
     board.mark_lost(2);
     board.mark_lost(5);
-    assert_eq!((board.in_flight(), board.lost(), board.next_to_repair()), (8, 2, Some(2)));
+    assert_eq!((board.in_flight(), board.lost(), board.next_to_retransmit()), (8, 2, Some(2)));
     board.retransmit(2, 50, Note::default(), false, false);
-    assert_eq!((board.in_flight(), board.lost(), board.next_to_repair()), (9, 2, Some(5)));
+    assert_eq!((board.in_flight(), board.lost(), board.next_to_retransmit()), (9, 2, Some(5)));
     board.retransmit(5, 51, Note::default(), false, false);
-    assert_eq!((board.in_flight(), board.lost(), board.next_to_repair()), (10, 2, None));
+    assert_eq!((board.in_flight(), board.lost(), board.next_to_retransmit()), (10, 2, None));
     // The retransmission is lost too.
     board.mark_lost(2);
-    assert_eq!((board.in_flight(), board.lost(), board.next_to_repair()), (9, 2, Some(2)));
+    assert_eq!((board.in_flight(), board.lost(), board.next_to_retransmit()), (9, 2, Some(2)));
     assert_eq!(board.lost_total(), 3);
 }
 
@@ -63,7 +63,7 @@ fn after_an_undo_a_retransmission_stays_in_flight_until_reported_as_a_duplicate(
     board.mark_lost(3);
     board.retransmit(2, 50, Note::default(), false, false);
     board.unmark_losses();
-    assert_eq!((board.lost(), board.in_flight(), board.next_to_repair()), (0, 11, None));
+    assert_eq!((board.lost(), board.in_flight(), board.next_to_retransmit()), (0, 11, None));
     sack(&mut board, &[block(2, 2)]);
     assert_eq!((board.sacked(), board.in_flight()), (1, 10));
     let mut reported = vec![];
@@ -82,7 +82,7 @@ fn acknowledging_clears_every_mark() {
     let popped = std::iter::from_fn(|| board.pop_acked(1001)).count();
     assert_eq!(popped, 10);
     assert_eq!((board.packets_out(), board.in_flight(), board.lost(), board.sacked()), (0, 0, 0, 0));
-    assert_eq!(board.next_to_repair(), None);
+    assert_eq!(board.next_to_retransmit(), None);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_segment_in_flight_fits_a_cache_line() {
 }
 
 #[test]
-fn losses_are_told_with_what_was_noted_when_the_segment_was_sent() {
+fn losses_are_reported_with_what_was_noted_when_the_segment_was_sent() {
     let mut board = Scoreboard::new(100, true);
     for n in 0..3 {
         let note = Note { in_flight: n + 1, ..Note::default() };
@@ -99,8 +99,8 @@ fn losses_are_told_with_what_was_noted_when_the_segment_was_sent() {
     }
     board.mark_lost(0);
     board.mark_lost(2);
-    let told: Vec<_> = board.take_losses().iter().map(|lost| (lost.tx_in_flight, lost.lost_since)).collect();
-    assert_eq!(told, [(1, 1), (3, 2)]);
+    let lost: Vec<_> = board.take_losses().iter().map(|lost| (lost.tx_in_flight, lost.lost_since)).collect();
+    assert_eq!(lost, [(1, 1), (3, 2)]);
     assert!(board.take_losses().is_empty());
 }
 

@@ -2,8 +2,8 @@
 //! was spurious (RFC 6298, rules 5.4 to 5.6; RFC 5682; the kernel's `tcp_enter_loss` and `tcp_process_loss`).
 
 use crate::tcp::congestion::Event;
-use crate::tcp::sender::news::News;
-use crate::tcp::sender::recovery::alarm::Repair;
+use crate::tcp::sender::ack_summary::AckSummary;
+use crate::tcp::sender::recovery::fast_retransmit::Retransmit;
 use crate::tcp::sender::sending::output::{HOST_BUSY_NS, Output};
 use crate::tcp::sender::timing::timer::Wait;
 use crate::tcp::sender::{Sender, State};
@@ -65,44 +65,44 @@ impl Sender {
     }
 
     /// Handles an acknowledgement after a timeout.
-    pub(in crate::tcp::sender) fn process_loss(&mut self, now_ns: u64, news: &News) -> Repair {
+    pub(in crate::tcp::sender) fn process_loss(&mut self, now_ns: u64, summary: &AckSummary) -> Retransmit {
         let recovered = self.una >= self.recovery.end();
-        if news.advanced && self.undo_timeout(now_ns, news.ecr, false) {
-            return Repair::Nothing;
+        if summary.advanced && self.undo_timeout(now_ns, summary.ecr, false) {
+            return Retransmit::Nothing;
         }
         if self.frto.suspects {
             // Step 3.b: a segment that was never retransmitted has arrived, so not everything was lost.
-            if news.original_delivered && self.undo_timeout(now_ns, news.ecr, true) {
-                return Repair::Nothing;
+            if summary.original_delivered && self.undo_timeout(now_ns, summary.ecr, true) {
+                return Retransmit::Nothing;
             }
             if self.nxt > self.recovery.end() {
-                if news.sacked {
+                if summary.sacked {
                     // Step 3.a: the loss was real.
                     self.frto.suspects = false;
                 }
-            } else if news.advanced && !recovered {
+            } else if summary.advanced && !recovered {
                 // Step 2.b: new data decides, if there is any and it has room in the peer's window.
                 self.recovery.extend(self.nxt);
                 if self.next_new().is_some() && self.una + self.peer.bytes > self.nxt {
-                    return Repair::NewFirst;
+                    return Retransmit::NewFirst;
                 }
                 self.frto.suspects = false;
             }
         }
         if recovered {
             // Step 2.a, and the first part of 3.a.
-            self.finish_recovery(now_ns, news.ecr);
-            return Repair::Nothing;
+            self.finish_recovery(now_ns, summary.ecr);
+            return Retransmit::Nothing;
         }
-        Repair::Lost
+        Retransmit::Lost
     }
 
-    /// F-RTO, step 2.b: sends new data instead of repairing; if nothing could be sent, repairs instead.
+    /// F-RTO, step 2.b: sends new data instead of retransmitting; if nothing could be sent, retransmits instead.
     pub(in crate::tcp::sender) fn send_new_first(&mut self, output: &mut Output) {
         self.transmit(output);
         if self.nxt <= self.recovery.end() {
             self.frto.suspects = false;
-            self.repair(output);
+            self.retransmit_lost(output);
         }
     }
 }

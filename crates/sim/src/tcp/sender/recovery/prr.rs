@@ -56,7 +56,7 @@ impl Recovery {
         self.end = end;
     }
 
-    /// Is the window being reduced, packet by packet?
+    /// Whether the window is being reduced, packet by packet.
     #[inline]
     pub(crate) fn is_reducing(&self) -> bool {
         matches!(self.state, State::Cwr | State::Recovery)

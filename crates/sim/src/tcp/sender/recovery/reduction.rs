@@ -16,7 +16,7 @@ impl Sender {
         self.enter(now_ns, state, self.nxt);
     }
 
-    /// Sets the threshold after congestion, and tells the peer.
+    /// Sets the threshold after congestion, and notifies the peer.
     pub(in crate::tcp::sender) fn reduce_threshold(&mut self, now_ns: u64) {
         let ssthresh = self.cc.ssthresh(&self.context(now_ns));
         let window = self.cc.window_mut();

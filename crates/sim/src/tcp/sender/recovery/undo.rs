@@ -19,7 +19,7 @@ pub(crate) struct Undo {
     /// The threshold to return to; `None` if the reduction was justified (`prior_ssthresh`).
     prior_ssthresh: Option<u32>,
     /// The timestamp of the first retransmission (`retrans_stamp`).
-    first_repair: Option<u32>,
+    first_retransmission: Option<u32>,
 }
 
 impl Undo {
@@ -30,7 +30,7 @@ impl Undo {
         self.prior_ssthresh = prior_ssthresh;
     }
 
-    /// Can a reduction be undone?
+    /// Whether a reduction can be undone.
     pub(crate) fn is_possible(&self) -> bool {
         self.marker.is_some()
     }
@@ -47,13 +47,13 @@ impl Undo {
     }
 
     /// No retransmission is in flight, so the next one will be the first.
-    pub(crate) fn forget_first_repair(&mut self) {
-        self.first_repair = None;
+    pub(crate) fn forget_first_retransmission(&mut self) {
+        self.first_retransmission = None;
     }
 
     /// A segment was retransmitted with the timestamp `clock`.
-    pub(crate) fn on_repair(&mut self, clock: u32) {
-        self.first_repair.get_or_insert(clock);
+    pub(crate) fn on_retransmission(&mut self, clock: u32) {
+        self.first_retransmission.get_or_insert(clock);
         self.unproven = Some(self.unproven.unwrap_or(0) + 1);
     }
 
@@ -73,10 +73,10 @@ impl Undo {
 
     /// The echo `ecr` is older than the first retransmission, or there was none (`tcp_packet_delayed`).
     fn was_only_delayed(&self, ecr: u32) -> bool {
-        self.first_repair.is_none_or(|first| timestamps::is_before(ecr, first))
+        self.first_retransmission.is_none_or(|first| timestamps::is_before(ecr, first))
     }
 
-    /// Is there either of the two signs?
+    /// Whether there is either of the two signs.
     fn is_unfounded(&self, ecr: u32) -> bool {
         self.is_possible() && (self.unproven == Some(0) || self.was_only_delayed(ecr))
     }
@@ -115,7 +115,7 @@ impl Sender {
         undoes
     }
 
-    /// Was the hole filled by the delayed original, and not by its retransmission (`tcp_try_undo_partial`)?
+    /// Whether the hole was filled by the delayed original, and not by its retransmission (`tcp_try_undo_partial`).
     pub(in crate::tcp::sender) fn was_delayed(&self, ecr: u32) -> bool {
         self.undo.is_possible() && self.undo.was_only_delayed(ecr)
     }
@@ -144,11 +144,11 @@ impl Sender {
 mod tests {
     use super::*;
 
-    /// A reduction that began at sequence number 1000, with `repairs` retransmissions at clock 50.
-    fn reduced(repairs: u32) -> Undo {
+    /// A reduction that began at sequence number 1000, with `retransmissions` retransmissions at clock 50.
+    fn reduced(retransmissions: u32) -> Undo {
         let mut undo = Undo::default();
         undo.begin(1000, 0, Some(20));
-        (0..repairs).for_each(|_| undo.on_repair(50));
+        (0..retransmissions).for_each(|_| undo.on_retransmission(50));
         undo
     }
 

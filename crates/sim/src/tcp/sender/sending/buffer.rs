@@ -60,7 +60,7 @@ impl SendBuffer {
         buffer
     }
 
-    /// Does the application wait for room?
+    /// Whether the application waits for room.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.is_full
@@ -153,7 +153,7 @@ impl Sender {
         !is_short && self.has_room_to_wake()
     }
 
-    /// Is there enough room to wake an application that waits (`__sk_stream_is_writeable`)?
+    /// Whether there is enough room to wake an application that waits (`__sk_stream_is_writeable`).
     #[inline(never)]
     fn has_room_to_wake(&self) -> bool {
         let queued_bytes = self.queued_bytes();

@@ -93,7 +93,7 @@ impl Sender {
         end.saturating_sub(self.nxt)
     }
 
-    /// Is it better to wait until more can be sent?
+    /// Whether it is better to wait until more can be sent.
     fn defers(&self, now_ns: u64, most: u32, end: u64) -> Option<Packet> {
         let last_ns = if self.pacer.is_enabled() { self.pacer.next_ns() } else { self.last_sent_ns };
         if self.recovery.state() >= State::Recovery || now_ns > last_ns + RECENT_NS {

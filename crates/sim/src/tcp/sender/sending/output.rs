@@ -38,7 +38,7 @@ pub(in crate::tcp::sender) struct Parcel {
 
 impl Output<'_> {
     /// Sends a segment with `len` bytes of payload. The pending acknowledgement counts as sent even if the host drops
-    /// the segment, since the receiving half does not learn of the drop.
+    /// the segment, since the receiving half is not notified of the drop.
     pub(crate) fn send(&mut self, seq: u64, len: u32, flags: Flags, ecn: Ecn) -> Xmit {
         if len > 0 {
             self.receiver.on_data_sent(self.now_ns);
@@ -83,7 +83,7 @@ impl Sender {
         }
         let xmit = output.send(seq, bytes, flags, ecn);
         self.last_sent_ns = now_ns;
-        self.heed(now_ns, xmit);
+        self.on_xmit_result(now_ns, xmit);
         if xmit.is_queued() {
             self.small_queue.on_queued(self.board.transmissions() + 1, bytes);
         }
@@ -97,7 +97,7 @@ impl Sender {
     /// Handles the host's result for a packet. If the host's own queue is too long, that counts as congestion
     /// (`__tcp_transmit_skb`).
     #[inline]
-    pub(crate) fn heed(&mut self, now_ns: u64, xmit: Xmit) {
+    pub(crate) fn on_xmit_result(&mut self, now_ns: u64, xmit: Xmit) {
         if xmit.is_congested() {
             self.enter_cwr(now_ns);
         }

@@ -28,7 +28,7 @@ impl Pacer {
         Self { enabled, ..Self::default() }
     }
 
-    /// Does it pace packets at all?
+    /// Whether it paces packets at all.
     #[inline]
     pub(crate) fn is_enabled(&self) -> bool {
         self.enabled
@@ -39,7 +39,7 @@ impl Pacer {
         self.next_ns
     }
 
-    /// Must the next packet wait? If so, sending resumes at [`wake_ns`](Self::wake_ns).
+    /// Whether the next packet must wait. If so, sending resumes at [`wake_ns`](Self::wake_ns).
     #[inline]
     pub(crate) fn holds_back(&mut self, now_ns: u64) -> bool {
         let waits = self.enabled && self.next_ns > now_ns;
@@ -54,7 +54,7 @@ impl Pacer {
         self.wake_ns
     }
 
-    /// Is it time to resume sending?
+    /// Whether it is time to resume sending.
     pub(crate) fn wakes(&mut self, now_ns: u64) -> bool {
         self.wake_ns.take_if(|at_ns| *at_ns <= now_ns).is_some()
     }

@@ -39,7 +39,7 @@ impl Pushes {
         }
     }
 
-    /// Does the next segment to be sent, which ends at `end`, hold the end of a write?
+    /// Whether the next segment to be sent, which ends at `end`, holds the end of a write.
     #[inline]
     pub(in crate::tcp::sender) fn holds(&self, end: u64) -> bool {
         self.first <= end

@@ -26,7 +26,7 @@ const RATE_SHIFT: u32 = 10;
 /// Largest limit if the connection is not paced (`tcp_limit_output_bytes`).
 const LIMIT_BYTES: u64 = 1 << 20;
 /// Retransmissions may fill the queue to twice the limit.
-const REPAIR_FACTOR: u64 = 2;
+const RETRANSMIT_FACTOR: u64 = 2;
 
 /// The connection's packets in the host's queue.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ pub(crate) struct SmallQueue {
     /// `sk_wmem_alloc`.
     charged_bytes: u64,
     /// Numbers of the charged packets, in the order in which they were queued and will leave.
-    standing: VecDeque<u64>,
+    queued: VecDeque<u64>,
     /// The sender holds packets back (`TSQ_THROTTLED`).
     holds_back: bool,
 }
@@ -44,10 +44,10 @@ impl SmallQueue {
     #[inline]
     pub(crate) fn on_queued(&mut self, order: u64, len: u32) {
         self.charged_bytes += charge_bytes(len);
-        self.standing.push_back(order);
+        self.queued.push_back(order);
     }
 
-    /// Does the queue contain no charged packet of the connection?
+    /// Whether the queue contains no charged packet of the connection.
     pub(crate) fn is_empty(&self) -> bool {
         self.charged_bytes == 0
     }
@@ -56,13 +56,13 @@ impl SmallQueue {
     #[inline]
     fn on_left(&mut self, len: u32) -> bool {
         self.charged_bytes -= charge_bytes(len);
-        self.standing.pop_front();
+        self.queued.pop_front();
         std::mem::take(&mut self.holds_back)
     }
 }
 
 impl Sender {
-    /// Must a new packet with `len` bytes of payload wait until another one leaves the host's queue?
+    /// Whether a new packet with `len` bytes of payload must wait until another one leaves the host's queue.
     #[inline]
     pub(in crate::tcp::sender) fn awaits_departure(&mut self, now_ns: u64, len: u32) -> bool {
         self.exceeds(now_ns, len, 1)
@@ -70,8 +70,8 @@ impl Sender {
 
     /// The same for a retransmission.
     #[inline]
-    pub(in crate::tcp::sender) fn repair_awaits_departure(&mut self, now_ns: u64, len: u32) -> bool {
-        self.exceeds(now_ns, len, REPAIR_FACTOR)
+    pub(in crate::tcp::sender) fn retransmission_awaits_departure(&mut self, now_ns: u64, len: u32) -> bool {
+        self.exceeds(now_ns, len, RETRANSMIT_FACTOR)
     }
 
     /// A packet with `len` bytes of payload has left the host's queue. If packets waited for that, sending resumes,
@@ -80,19 +80,20 @@ impl Sender {
     pub(crate) fn on_left_host(&mut self, len: u32, output: &mut Output) {
         if self.small_queue.on_left(len) {
             if self.recovery.state() >= State::Recovery {
-                self.repair(output);
+                self.retransmit_lost(output);
             }
             self.transmit(output);
         }
     }
 
-    /// Is the last transmission of this packet still in the host's queue? If so, sending resumes when it has left.
+    /// Whether the last transmission of this packet is still in the host's queue. If so, sending resumes when it has
+    /// left.
     #[inline]
     pub(in crate::tcp::sender) fn still_in_host_queue(&mut self, id: SentId) -> bool {
         let Some(sent) = self.board.get(id) else { return false };
-        let stands = self.small_queue.standing.binary_search(&sent.order).is_ok();
-        self.small_queue.holds_back |= stands;
-        stands
+        let is_queued = self.small_queue.queued.binary_search(&sent.order).is_ok();
+        self.small_queue.holds_back |= is_queued;
+        is_queued
     }
 
     #[inline]

@@ -8,7 +8,7 @@ use crate::tcp::sender::Sender;
 use crate::tcp::sender::loss::scoreboard::Sent;
 use crate::tcp::sender::timing::timer::Wait;
 
-/// May segments go beyond the congestion window?
+/// Whether segments may exceed the congestion window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tcp::sender) enum Limit {
     /// No.
@@ -48,7 +48,7 @@ impl Sender {
             }
         } else {
             let xmit = output.send(self.una - 1, 0, Flags::NONE, self.marks.other());
-            self.heed(output.now_ns, xmit);
+            self.on_xmit_result(output.now_ns, xmit);
             if xmit != Xmit::Dropped {
                 self.timer.on_persist();
                 return self.arm_after(Wait::Persist, output.now_ns, self.timer.persist_ns(&self.rtt));
@@ -57,7 +57,7 @@ impl Sender {
         self.arm_after(Wait::Persist, output.now_ns, HOST_BUSY_NS);
     }
 
-    /// Does the next segment fit the window that the peer offers?
+    /// Whether the next segment fits the window that the peer offers.
     pub(in crate::tcp::sender) fn fits_peer_window(&self, len: u32, fin: bool) -> bool {
         u64::from(len) + u64::from(fin) <= self.room()
     }

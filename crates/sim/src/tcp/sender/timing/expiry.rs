@@ -23,7 +23,7 @@ impl Sender {
     /// The pacer allows sending again. Retransmissions come first (`tcp_tsq_write`).
     fn on_pace(&mut self, output: &mut Output) {
         if self.recovery.state() >= State::Recovery {
-            self.repair(output);
+            self.retransmit_lost(output);
         }
         self.transmit(output);
     }
@@ -43,7 +43,7 @@ impl Sender {
                     self.reduce_window(Progress { delivered: 1, lost, advanced: false });
                 }
             }
-            self.repair(output);
+            self.retransmit_lost(output);
         }
         if self.timer.wait() != Some(Wait::Retransmit) {
             self.rearm_retransmit(now_ns);

@@ -66,7 +66,7 @@ impl Delivery {
         self.delivered_ns
     }
 
-    /// Is the application the limit?
+    /// Whether the application is the limit.
     #[inline]
     pub(crate) fn is_app_limited(&self) -> bool {
         self.app_limited_until.is_some()
@@ -80,7 +80,7 @@ impl Delivery {
         bits.saturating_mul(1_000_000_000).checked_div(interval_ns)
     }
 
-    /// Was the application the limit while that rate was measured?
+    /// Whether the application was the limit while that rate was measured.
     pub(crate) fn rate_is_app_limited(&self) -> bool {
         self.measured.app_limited
     }

@@ -38,7 +38,7 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// A model that knows nothing of the path.
+    /// A model before the first sample of the path.
     pub(super) fn new() -> Self {
         Self {
             bandwidth: MaxFilter::new(BANDWIDTH_WINDOW_ROUNDS),

@@ -20,7 +20,7 @@ const PACING_GAINS: [Gain; 8] = {
 /// The cycle begins in any part but the second, which drains the queue of the first (`bbr_cycle_rand`).
 const BEGINNINGS: u64 = 7;
 
-/// The sender's place in the cycle.
+/// The sender's phase in the cycle.
 #[derive(Debug, Default)]
 pub(super) struct Cycle {
     index: usize,
@@ -34,7 +34,7 @@ impl Cycle {
         PACING_GAINS[self.index]
     }
 
-    /// Is this the part that looks for more bandwidth?
+    /// Whether this is the part that looks for more bandwidth.
     pub(super) fn is_probing(&self) -> bool {
         self.index == 0
     }

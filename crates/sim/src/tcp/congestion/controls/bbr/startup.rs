@@ -22,7 +22,7 @@ pub(super) struct FullPipe {
 }
 
 impl FullPipe {
-    /// Was the pipe ever full?
+    /// Whether the pipe was ever full.
     pub(super) fn is_reached(&self) -> bool {
         self.reached
     }

@@ -86,7 +86,7 @@ impl Bbr3 {
         false
     }
 
-    /// Does the bound limit sending?
+    /// Whether the bound limits sending.
     pub(super) fn is_bound_in_use(&self, window: &Window, context: &Context) -> bool {
         context.window_full && window.cwnd >= self.long.in_flight
     }

@@ -19,7 +19,7 @@ const WAIT_RANDOM_NS: u64 = 1_000_000_000;
 const RENO_MAX_ROUNDS: u32 = 63;
 const RENO_RANDOM_ROUNDS: u64 = 2;
 
-/// What acknowledgements tell about the probe (BBR.ack_phase).
+/// What acknowledgements show about the probe (BBR.ack_phase).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Acks {
     /// Nothing.

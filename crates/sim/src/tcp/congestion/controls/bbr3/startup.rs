@@ -44,12 +44,12 @@ impl Default for FullBandwidth {
 }
 
 impl FullBandwidth {
-    /// Was the pipe ever full?
+    /// Whether the pipe was ever full.
     pub(super) fn is_reached(&self) -> bool {
         self.reached
     }
 
-    /// Is it full now?
+    /// Whether it is full now.
     pub(super) fn is_now(&self) -> bool {
         self.is_now
     }

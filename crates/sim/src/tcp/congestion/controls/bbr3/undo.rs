@@ -11,7 +11,7 @@ use crate::tcp::congestion::{Context, Window};
 /// The model before the losses.
 #[derive(Debug)]
 pub(super) struct Undo {
-    /// Losses are being repaired. The other fields then hold the state before these losses.
+    /// In loss recovery. The other fields then hold the state before these losses.
     in_episode: bool,
     bandwidth: Bandwidth,
     short_in_flight: u32,
@@ -32,7 +32,7 @@ impl Undo {
         self.phase = Some(phase);
     }
 
-    /// All losses are repaired.
+    /// Loss recovery is complete.
     pub(super) fn end_episode(&mut self) {
         self.in_episode = false;
     }

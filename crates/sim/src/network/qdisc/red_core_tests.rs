@@ -2,12 +2,12 @@ use super::*;
 use crate::random::Stream;
 
 /// The thresholds are 30000 and 90000, the probability is 2 %, the weight 1/32.
-fn early() -> Early {
-    Early::new(Curve { min: 30_000, max: 90_000, shift: 5, probability: 85_899_345 })
+fn early() -> RedCore {
+    RedCore::new(Curve { min: 30_000, max: 90_000, shift: 5, probability: 85_899_345 })
 }
 
 /// The probability after an update with this average in bytes.
-fn adapted(mut early: Early, bytes: u64) -> Early {
+fn adapted(mut early: RedCore, bytes: u64) -> RedCore {
     early.adapt(bytes << 5);
     early
 }
@@ -18,7 +18,7 @@ fn the_slope_is_a_quotient_without_a_rest() {
     assert_eq!(early().per_unit, 1431);
     // A slope of less than 1 in 2^32 is one.
     let flat =
-        Early::new(Curve { probability: 59_999, ..Curve { min: 30_000, max: 90_000, shift: 5, probability: 0 } });
+        RedCore::new(Curve { probability: 59_999, ..Curve { min: 30_000, max: 90_000, shift: 5, probability: 0 } });
     assert_eq!(flat.per_unit, 1);
 }
 
@@ -53,7 +53,7 @@ fn no_packet_is_chosen_on_the_first_one_between_the_thresholds() {
     let mut watch = Watch { average: 60_000 << 5, ..Watch::default() };
     assert_eq!(early.verdict(&mut watch, &mut random), Verdict::Pass);
     // (60000 - 30000) * n reaches the number that was drawn for the first time at its quotient, rounded up.
-    let passed = (1..).find(|_| early.verdict(&mut watch, &mut random) == Verdict::Early);
+    let passed = (1..).find(|_| early.verdict(&mut watch, &mut random) == Verdict::RedCore);
     let mut again = Random::new(1, Stream::Qdisc(0));
     let drawn = u64::from(again.next_u32() / 1431);
     assert_eq!(passed, Some(drawn.div_ceil(30_000).max(1)));

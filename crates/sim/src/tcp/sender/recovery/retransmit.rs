@@ -10,11 +10,12 @@ use crate::tcp::timestamps;
 impl Sender {
     /// Retransmits lost segments, oldest first, as far as the congestion window allows.
     #[inline(never)]
-    pub(crate) fn repair(&mut self, output: &mut Output) {
+    pub(crate) fn retransmit_lost(&mut self, output: &mut Output) {
         while let Some(quota) = self.cc.window().cwnd.checked_sub(self.board.in_flight()).filter(|&quota| quota > 0) {
-            let Some(id) = self.board.next_to_repair() else { return };
+            let Some(id) = self.board.next_to_retransmit() else { return };
             let len = self.board.get(id).map_or(0, |sent| u32::from(sent.len));
-            let held_back = self.pacer.holds_back(output.now_ns) || self.repair_awaits_departure(output.now_ns, len);
+            let held_back =
+                self.pacer.holds_back(output.now_ns) || self.retransmission_awaits_departure(output.now_ns, len);
             if held_back || self.still_in_host_queue(id) {
                 return;
             }
@@ -44,7 +45,7 @@ impl Sender {
             } else {
                 self.board.try_in_vain(repeated, now_ns)
             };
-            self.undo.on_repair(timestamps::clock(now_ns));
+            self.undo.on_retransmission(timestamps::clock(now_ns));
             self.rack.on_retransmit(repeated, &sent);
         }
         if is_sent {

@@ -1,8 +1,8 @@
 //! Early detection: what `red`, `choke` and `sfq` do with the average of a queue.
 //!
-//! Source: Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993), and Floyd, Gummadi and
-//! Shenker, "Adaptive RED" (2001), as implemented in Linux' `include/net/red.h`, with the constants that `tc` computes
-//! ([`Curve`]):
+//! Source: Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993), and Floyd, Gummadi
+//! and Shenker, "Adaptive RED" (2001), as implemented in Linux' `include/net/red.h`, with the constants that `tc`
+//! computes ([`Curve`]):
 //! - every arriving packet updates the average with the queue that it finds; the average is a fixed-point number with
 //!   `Wlog` fraction bits;
 //! - while the average is between `min` and `max`, one uniform random number decides how many packets pass until the
@@ -22,7 +22,7 @@ const MOST: u32 = 50 * PER_CENT;
 
 /// The constants (`struct red_parms`).
 #[derive(Debug)]
-pub(super) struct Early {
+pub(super) struct RedCore {
     /// Thresholds of the average, as fixed-point numbers.
     pub(super) min: u64,
     pub(super) max: u64,
@@ -59,11 +59,11 @@ pub(super) struct Idle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Pass,
-    Early,
+    RedCore,
     Forced,
 }
 
-impl Early {
+impl RedCore {
     /// `red_set_parms`.
     pub(super) fn new(curve: Curve) -> Self {
         let span = curve.max.saturating_sub(curve.min).max(1) as u32;
@@ -93,7 +93,7 @@ impl Early {
             watch.since_drop = None;
             Verdict::Forced
         } else if self.is_next(watch, random) {
-            Verdict::Early
+            Verdict::RedCore
         } else {
             Verdict::Pass
         }
@@ -167,7 +167,7 @@ impl Idle {
 
     /// A packet arrives and finds a queue of this length: updates the average.
     #[inline]
-    pub(super) fn end(&mut self, early: &Early, watch: &mut Watch, length: u64, now_ns: u64) {
+    pub(super) fn end(&mut self, early: &RedCore, watch: &mut Watch, length: u64, now_ns: u64) {
         match self.since_ns.take() {
             None => early.update(watch, length),
             Some(since_ns) => watch.average = self.table.aged(watch.average, (now_ns - since_ns) / 1000),
@@ -181,5 +181,5 @@ impl Idle {
 }
 
 #[cfg(test)]
-#[path = "early_tests.rs"]
+#[path = "red_core_tests.rs"]
 mod tests;

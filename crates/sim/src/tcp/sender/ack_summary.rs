@@ -1,11 +1,11 @@
-//! The information that one acknowledgement reveals (the kernel's flags of `tcp_ack`, and `tcp_sacktag_state`).
+//! A summary of what one acknowledgement reveals (the kernel's flags of `tcp_ack`, and `tcp_sacktag_state`).
 
 use super::super::timestamps;
 use crate::network::segment::{SackBlock, Segment};
 
 /// The contents of an acknowledgement, filled in step by step.
 #[derive(Debug, Default)]
-pub(crate) struct News {
+pub(crate) struct AckSummary {
     /// The peer's echo of our clock; 0 if there is none.
     pub(crate) ecr: u32,
     /// The peer's clock minus that echo; `None` without echo.
@@ -21,7 +21,7 @@ pub(crate) struct News {
     /// Some were selectively acknowledged for the first time.
     pub(crate) sacked: bool,
     /// A retransmitted segment was acknowledged cumulatively.
-    pub(crate) repair_acked: bool,
+    pub(crate) retransmission_acked: bool,
     /// A segment that was outstanding when the present state began was acknowledged and had never been retransmitted.
     pub(crate) original_delivered: bool,
     /// The receiver reports a duplicate (RFC 2883).
@@ -33,7 +33,7 @@ pub(crate) struct News {
     /// The receiver reports congestion.
     pub(crate) echo: bool,
     /// A retransmission was lost.
-    pub(crate) repair_lost: bool,
+    pub(crate) retransmission_lost: bool,
     /// The timer was set to wait for reordered segments.
     pub(crate) waits_for_reordered: bool,
     /// The segment has no data, no new window, and no new acknowledgement.
@@ -44,7 +44,7 @@ pub(crate) struct News {
     pub(crate) sacked_span: Option<(u64, u64)>,
 }
 
-impl News {
+impl AckSummary {
     /// The information in `segment` itself, before it is processed.
     pub(crate) fn of(segment: &Segment, una: u64) -> Self {
         let one_way_ms = timestamps::one_way_ms(segment.ts_val, segment.ts_ecr);
@@ -52,9 +52,9 @@ impl News {
         Self { ecr: segment.ts_ecr, one_way_ms, una_before: una, advanced, ..Self::default() }
     }
 
-    /// Is there reason to suspect a loss or congestion (`tcp_ack_is_dubious`)?
+    /// Whether there is reason to suspect a loss or congestion (`tcp_ack_is_dubious`).
     #[inline]
-    pub(crate) fn is_alarming(&self) -> bool {
+    pub(crate) fn is_dubious(&self) -> bool {
         self.sacked || self.echo || self.duplicate.is_some()
     }
 }

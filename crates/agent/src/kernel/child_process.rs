@@ -1,4 +1,4 @@
-//! A dialogue with a program through its input and output, with a time limit.
+//! Runs a program with input on its standard input, and reads its standard error, with a time limit.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// Output of a program beyond this is discarded.
+/// Standard error beyond this is discarded.
 const MOST_BYTES: usize = 64 * 1024;
 /// Time between two checks whether a program has exited. One that has closed its output is about to exit.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -18,31 +18,31 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
     /// What it wrote to its standard error.
-    pub(crate) answer: String,
+    pub(crate) stderr: String,
 }
 
-/// Writes `input` to a program, reads its output and waits for its end. Returns `None` if the program had to be killed
-/// after `limit`.
+/// Writes `input` to a program, reads its standard error and waits for its exit. Returns `None` if the program had to
+/// be killed after `limit`.
 ///
-/// Its standard input and error are pipes. It is not an error if the program stops reading; its output then says what
-/// is wrong.
-pub(crate) fn hold(mut child: Child, input: &[u8], limit: Duration) -> io::Result<Option<Ended>> {
+/// Its standard input and error are pipes. It is not an error if the program stops reading; its standard error
+/// then gives the reason.
+pub(crate) fn run_with_input(mut child: Child, input: &[u8], limit: Duration) -> io::Result<Option<Ended>> {
     let until = Instant::now() + limit;
-    let ended = hear(&mut child, input, until).and_then(|answer| Ok(answer.zip(wait(&mut child, until)?)));
+    let ended = read_stderr(&mut child, input, until).and_then(|stderr| Ok(stderr.zip(wait(&mut child, until)?)));
     if !matches!(ended, Ok(Some(_))) {
         let _ = child.kill();
         let _ = child.wait();
     }
-    Ok(ended?.map(|(answer, status)| Ended { status, answer: String::from_utf8_lossy(&answer).into_owned() }))
+    Ok(ended?.map(|(stderr, status)| Ended { status, stderr: String::from_utf8_lossy(&stderr).into_owned() }))
 }
 
-fn hear(child: &mut Child, mut input: &[u8], until: Instant) -> io::Result<Option<Vec<u8>>> {
+fn read_stderr(child: &mut Child, mut input: &[u8], until: Instant) -> io::Result<Option<Vec<u8>>> {
     let mut stdin = child.stdin.take();
-    let mut stderr = child.stderr.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    let mut pipe = child.stderr.take().ok_or(io::ErrorKind::BrokenPipe)?;
     if let Some(stdin) = &stdin {
         fcntl(stdin, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
     }
-    let mut answer = Vec::new();
+    let mut stderr = Vec::new();
     loop {
         if input.is_empty() {
             stdin = None;
@@ -50,11 +50,11 @@ fn hear(child: &mut Child, mut input: &[u8], until: Instant) -> io::Result<Optio
         let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) else {
             return Ok(None);
         };
-        let [speaks, listens] = ready(&stderr, stdin.as_ref(), left)?;
-        if speaks && !take(&mut stderr, &mut answer)? {
-            return Ok(Some(answer));
+        let [readable, writable] = ready(&pipe, stdin.as_ref(), left)?;
+        if readable && !take(&mut pipe, &mut stderr)? {
+            return Ok(Some(stderr));
         }
-        if listens {
+        if writable {
             input = stdin.as_mut().and_then(|stdin| give(stdin, input)).unwrap_or_default();
         }
     }
@@ -73,13 +73,13 @@ fn ready(stderr: &ChildStderr, stdin: Option<&ChildStdin>, left: Duration) -> io
     Ok([is_ready(0), is_ready(1)])
 }
 
-/// Reads the available output; returns whether more may follow.
-fn take(stderr: &mut ChildStderr, answer: &mut Vec<u8>) -> io::Result<bool> {
+/// Reads what is available; returns whether more may follow.
+fn take(pipe: &mut ChildStderr, stderr: &mut Vec<u8>) -> io::Result<bool> {
     let mut buffer = [0; 4096];
-    match stderr.read(&mut buffer) {
+    match pipe.read(&mut buffer) {
         Ok(0) => Ok(false),
         Ok(length) => {
-            answer.extend(&buffer[..length.min(MOST_BYTES.saturating_sub(answer.len()))]);
+            stderr.extend(&buffer[..length.min(MOST_BYTES.saturating_sub(stderr.len()))]);
             Ok(true)
         }
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
@@ -124,29 +124,30 @@ mod tests {
     const SHORT: Duration = Duration::from_millis(50);
 
     #[test]
-    fn what_is_said_is_heard() {
-        let ended = hold(shell("cat >&2; exit 3"), b"to be or not", LONG).unwrap().unwrap();
-        assert_eq!((ended.status.code(), ended.answer.as_str()), (Some(3), "to be or not"));
+    fn what_it_writes_to_stderr_is_returned() {
+        let ended = run_with_input(shell("cat >&2; exit 3"), b"to be or not", LONG).unwrap().unwrap();
+        assert_eq!((ended.status.code(), ended.stderr.as_str()), (Some(3), "to be or not"));
     }
 
-    /// More than a pipe holds, in both directions. Neither side waits for the other for ever.
+    /// More than a pipe holds, in both directions. There is no deadlock.
     #[test]
-    fn much_is_said_and_heard_at_once() {
+    fn much_is_written_and_read_at_once() {
         let input = vec![b'x'; 1 << 20];
-        let ended = hold(shell("cat >&2"), &input, LONG).unwrap().unwrap();
-        assert_eq!((ended.status.code(), ended.answer.len()), (Some(0), MOST_BYTES));
+        let ended = run_with_input(shell("cat >&2"), &input, LONG).unwrap().unwrap();
+        assert_eq!((ended.status.code(), ended.stderr.len()), (Some(0), MOST_BYTES));
     }
 
     #[test]
-    fn a_program_that_does_not_listen_is_heard_out() {
-        let ended = hold(shell("exec <&-; echo no >&2; exit 1"), &vec![b'x'; 1 << 20], LONG).unwrap().unwrap();
-        assert_eq!(ended.answer, "no\n");
+    fn the_stderr_of_a_program_that_does_not_read_is_returned() {
+        let ended =
+            run_with_input(shell("exec <&-; echo no >&2; exit 1"), &vec![b'x'; 1 << 20], LONG).unwrap().unwrap();
+        assert_eq!(ended.stderr, "no\n");
     }
 
     #[test]
     fn a_program_that_does_not_end_is_killed() {
         for script in ["exec sleep 1000", "exec sleep 1000 2>&-"] {
-            assert!(hold(shell(script), &vec![b'x'; 1 << 20], SHORT).unwrap().is_none(), "{script}");
+            assert!(run_with_input(shell(script), &vec![b'x'; 1 << 20], SHORT).unwrap().is_none(), "{script}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What happened to packets in a port's queue, as far as the discipline's counters show. The resulting rows of `drops`
+//! Drops and marks in a port's queue, from the discipline's counters. The resulting rows of `drops`
 //! have no flow and no size. Their time is that of the sample that found a counter increased.
 
 use bufferscope_records::{DropReason, DropRow, Layer, Name, Observed};
@@ -6,29 +6,29 @@ use bufferscope_scenario::Kind;
 
 use crate::kernel::qdisc_stats::QdiscStats;
 
-/// Numbers of packets of one port that have a row.
+/// The drops and marks of one port that already have a row.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct FateCounts {
+pub(crate) struct DropCounters {
     drops: u64,
     by_reason: [u64; Kind::MOST_COUNTED],
 }
 
-impl FateCounts {
+impl DropCounters {
     /// Passes a row to `each` for every packet dropped or marked since the last sample.
     ///
     /// The kernel fills in a discipline's own statistics before the common ones, and other CPUs continue to work
     /// meanwhile. So the number of rows is capped at the common drop count; a reason that was cut short catches up with
     /// the next sample.
-    pub(crate) fn tell(&mut self, stats: &QdiscStats, t_ns: u64, port: Name, mut each: impl FnMut(DropRow)) {
+    pub(crate) fn report(&mut self, stats: &QdiscStats, t_ns: u64, port: Name, mut each: impl FnMut(DropRow)) {
         let mut left = stats.drops.saturating_sub(self.drops);
-        for ((reason, counted), told) in stats.by_reason.into_iter().flatten().zip(&mut self.by_reason) {
-            let mut new = counted.saturating_sub(*told);
+        for ((reason, counted), reported) in stats.by_reason.into_iter().flatten().zip(&mut self.by_reason) {
+            let mut new = counted.saturating_sub(*reported);
             if !reason.marks {
                 new = new.min(left);
                 left -= new;
                 self.drops += new;
             }
-            *told += new;
+            *reported += new;
             let (layer, reason) = (Layer::Qdisc, DropReason::new(reason.word));
             for _ in 0..new {
                 each(DropRow { t_ns, port, layer, flow: None, bytes: None, reason, observed: Observed::Counter });
@@ -51,12 +51,12 @@ mod tests {
     use crate::kernel::qdisc_stats::by_reason;
 
     /// The reasons of the rows that each of these samples adds.
-    fn told(samples: &[QdiscStats]) -> Vec<Vec<&'static str>> {
+    fn reasons(samples: &[QdiscStats]) -> Vec<Vec<&'static str>> {
         let port = Recorder::new(MemorySink::default()).intern("r1>h2");
-        let mut fates = FateCounts::default();
+        let mut drops = DropCounters::default();
         let rows = |stats: &QdiscStats| {
             let mut reasons = Vec::new();
-            fates.tell(stats, 0, port, |row| reasons.push(row.reason.as_str()));
+            drops.report(stats, 0, port, |row| reasons.push(row.reason.as_str()));
             reasons
         };
         samples.iter().map(rows).collect()
@@ -70,20 +70,20 @@ mod tests {
     }
 
     #[test]
-    fn a_row_tells_the_reason_as_far_as_the_counters_do() {
+    fn a_row_has_the_reason_as_far_as_the_counters_show_it() {
         let expected = ["overlimit", "overlimit", "codel", "codel_mark", "codel_mark", "codel_mark", "codel_mark"];
-        assert_eq!(told(&[codel(3, 2)]), [expected]);
+        assert_eq!(reasons(&[codel(3, 2)]), [expected]);
         assert_eq!(marked(&codel(3, 2)), 4);
-        assert_eq!(told(&[codel(3, 2), codel(3, 2)])[1], [""; 0], "nothing new");
+        assert_eq!(reasons(&[codel(3, 2), codel(3, 2)])[1], [""; 0], "nothing new");
     }
 
     /// A packet was dropped at the limit while the statistics were read: the common count already includes it, but the
     /// discipline's own count does not.
     #[test]
     fn counters_read_while_they_change_never_give_more_rows_than_drops() {
-        let rows = told(&[codel(5, 0), codel(6, 0), codel(6, 1), codel(7, 1)]);
+        let rows = reasons(&[codel(5, 0), codel(6, 0), codel(6, 1), codel(7, 1)]);
         let drops = |rows: &[&str]| rows.iter().filter(|word| **word != Reason::CODEL_MARK.word).count();
         assert_eq!(rows.iter().map(|rows| drops(rows)).collect::<Vec<_>>(), [5, 1, 0, 1]);
-        assert_eq!(rows[3], ["overlimit"], "what was not told then is told now");
+        assert_eq!(rows[3], ["overlimit"], "what was not reported then is reported now");
     }
 }

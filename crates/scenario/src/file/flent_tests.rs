@@ -1,4 +1,4 @@
-//! `[[traffic]]` that stands for a test of Flent (formerly netperf-wrapper): the loader makes several entries of it.
+//! `[[traffic]]` for a load test of Flent (formerly netperf-wrapper): the loader makes several entries of it.
 //!
 //! Source: `flent/tests/rrul.conf`, `rrul_be.conf`, `tcp_bidirectional.conf`, `tcp_ndown.conf` and `tcp_nup.conf` of Flent 2,
 //! and the defaults of its options `--delay` and `--step-size`.

@@ -1,13 +1,13 @@
 //! Sending and pausing in turn: keys that require each other.
 
 use crate::error::{Problem, Problems};
-use crate::file::{Interval, Turns};
+use crate::file::{Interval, OnOffKeys};
 use crate::model::OnOff;
 use crate::path::join;
 
 /// Requires both lengths or none: if there is only one, the other was probably forgotten.
-pub(super) fn resolve(keys: &Turns, path: &str, problems: &mut Problems) -> Option<OnOff> {
-    let &Turns { on, off, periods } = keys;
+pub(super) fn resolve(keys: &OnOffKeys, path: &str, problems: &mut Problems) -> Option<OnOff> {
+    let &OnOffKeys { on, off, periods } = keys;
     match (on, off) {
         (Some(on), Some(off)) => {
             return Some(OnOff { on_ns: on.get(), off_ns: off.get(), periods: periods.unwrap_or_default() });

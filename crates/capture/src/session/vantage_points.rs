@@ -1,8 +1,9 @@
 //! Where packets were captured.
 //!
-//! Each interface of each file is a place. Files that continue each other, as `tcpdump -C` writes them, are one place: an
-//! interface of the same name and link type, whose first packet comes after the last one of a file that is over. So are
-//! the sections of a pcapng file. Where a stream has the packets of several interfaces, each of these is a place.
+//! Each interface of each file is a vantage point. Files that continue each other, as `tcpdump -C` writes them, are one
+//! vantage point: an interface of the same name and link type, whose first packet comes after the last one of a file
+//! that is over. So are the sections of a pcapng file. Where a stream has the packets of several interfaces, each of
+//! these is a vantage point.
 
 use std::collections::HashMap;
 
@@ -16,9 +17,9 @@ use crate::file::Packet;
 /// The most interfaces of one stream. The packets of further ones are those of the stream.
 const MOST_ORIGINS: usize = 64;
 
-/// A place where packets were captured.
+/// A vantage point where packets were captured.
 #[derive(Clone, Debug, Serialize)]
-pub struct Place {
+pub struct VantagePoint {
     /// The file, or the first of several that continue each other.
     pub file: String,
     /// The interface's name, if the file has it.
@@ -39,7 +40,8 @@ pub struct Place {
     pub last_ns: i64,
     /// Packets with an earlier time than one before them.
     pub backwards: u64,
-    /// The interfaces of files that are this place. An interface whose stream has the packets of several is of all.
+    /// The interfaces of files that are this vantage point. An interface whose stream has the packets of several is of
+    /// all.
     #[serde(skip)]
     parts: Vec<(usize, usize)>,
     #[serde(skip)]
@@ -47,8 +49,8 @@ pub struct Place {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Places {
-    places: Vec<Place>,
+pub(super) struct VantagePoints {
+    places: Vec<VantagePoint>,
     /// By file and interface.
     indices: Vec<Vec<Option<u16>>>,
     /// Of streams with the packets of several interfaces.
@@ -56,8 +58,8 @@ pub(super) struct Places {
     last_origin: Option<((usize, usize, Origin), u16)>,
 }
 
-impl Places {
-    /// The place of a packet, which is counted there.
+impl VantagePoints {
+    /// The vantage point of a packet, which is counted there.
     #[inline]
     pub(super) fn of(
         &mut self,
@@ -118,14 +120,15 @@ impl Places {
         self.places[usize::from(place)].link_type
     }
 
-    /// The number of the file of a place, of several the first, and of files that show a direction each likewise.
+    /// The number of the file of a vantage point, of several the first, and of files that show a direction each
+    /// likewise.
     #[inline]
     pub(super) fn file(&self, place: u16, files: &Files) -> u16 {
         files.clock(self.places[usize::from(place)].parts[0].0)
     }
 
-    /// The places, with what the files' statistics say at their ends.
-    pub(super) fn finish(mut self, files: &Files) -> Vec<Place> {
+    /// The vantage points, with what the files' statistics say at their ends.
+    pub(super) fn finish(mut self, files: &Files) -> Vec<VantagePoint> {
         let mut counted = std::collections::HashSet::new();
         for place in &mut self.places {
             let parts = place.parts.iter().filter(|part| counted.insert(**part));
@@ -144,7 +147,8 @@ impl Places {
         t_ns: i64,
         files: &Files,
     ) -> Result<u16, SessionError> {
-        let is_continued = |place: &Place| place.origin == origin && continues(place, file, interface, t_ns, files);
+        let is_continued =
+            |place: &VantagePoint| place.origin == origin && continues(place, file, interface, t_ns, files);
         let continued = self.places.iter().position(is_continued);
         let index = continued.unwrap_or(self.places.len());
         let number = u16::try_from(index)
@@ -157,13 +161,13 @@ impl Places {
     }
 }
 
-fn begun(file: usize, interface: usize, origin: Option<Origin>, t_ns: i64, files: &Files) -> Place {
+fn begun(file: usize, interface: usize, origin: Option<Origin>, t_ns: i64, files: &Files) -> VantagePoint {
     let known = files.interface(file, interface);
     let name = match (&known.name, origin) {
         (Some(name), Some(origin)) => Some(format!("{} ({name})", origin.name())),
         (name, origin) => origin.map(Origin::name).or_else(|| name.clone()),
     };
-    Place {
+    VantagePoint {
         file: files.name(file).to_owned(),
         interface: name,
         link_type: known.link_type,
@@ -179,8 +183,9 @@ fn begun(file: usize, interface: usize, origin: Option<Origin>, t_ns: i64, files
     }
 }
 
-/// Whether an interface of a file goes on where a place ended: in a later section of the file, or in a later file.
-fn continues(place: &Place, file: usize, interface: usize, t_ns: i64, files: &Files) -> bool {
+/// Whether an interface of a file goes on where a vantage point ended: in a later section of the file, or in a later
+/// file.
+fn continues(place: &VantagePoint, file: usize, interface: usize, t_ns: i64, files: &Files) -> bool {
     let here = files.interface(file, interface);
     let is_over = |&(before, part): &(usize, usize)| match before == file {
         true => files.interface(file, part).section < here.section,

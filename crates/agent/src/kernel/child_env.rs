@@ -25,7 +25,7 @@ const DRAFT: &CStr = c"/sys/draft";
 
 /// The program's relation to the terminal.
 #[derive(Debug)]
-pub(crate) enum Stance {
+pub(crate) enum TerminalMode {
     /// It is in a process group of its own, and has the terminal.
     Foreground(OwnedFd),
     /// It is in a process group of its own, and may get the terminal later.
@@ -36,7 +36,7 @@ pub(crate) enum Stance {
 
 /// The environment.
 #[derive(Debug)]
-pub(crate) struct Surroundings {
+pub(crate) struct ChildEnv {
     /// Its network namespace.
     pub(crate) network: OwnedFd,
     /// The host name of the machine there.
@@ -45,27 +45,27 @@ pub(crate) struct Surroundings {
     pub(crate) files: Vec<(CString, Vec<u8>)>,
 }
 
-impl Surroundings {
+impl ChildEnv {
     /// Starts a program in this environment. The error is that of starting the program; other failures are also
     /// reported on the standard error.
-    pub(crate) fn spawn(self, stance: Stance, command: &mut Command) -> io::Result<Child> {
-        if matches!(stance, Stance::Foreground(_) | Stance::Group) {
+    pub(crate) fn spawn(self, terminal_mode: TerminalMode, command: &mut Command) -> io::Result<Child> {
+        if matches!(terminal_mode, TerminalMode::Foreground(_) | TerminalMode::Group) {
             command.process_group(0);
         }
         // SAFETY: between fork and exec there are only system calls; nothing there allocates memory or takes a lock.
-        unsafe { command.pre_exec(move || self.enter(&stance)) }.spawn()
+        unsafe { command.pre_exec(move || self.enter(&terminal_mode)) }.spawn()
     }
 
     /// Runs in the child. It must not allocate memory, because another thread may have held the allocator's lock at the
     /// fork.
-    fn enter(&self, stance: &Stance) -> io::Result<()> {
-        match stance {
+    fn enter(&self, terminal_mode: &TerminalMode) -> io::Result<()> {
+        match terminal_mode {
             // The parent has blocked the signal that would otherwise stop the child here.
-            Stance::Foreground(terminal) => {
+            TerminalMode::Foreground(terminal) => {
                 let _ = tcsetpgrp(terminal, getpid());
             }
-            Stance::Group => {}
-            Stance::Detached => drop(setsid()?),
+            TerminalMode::Group => {}
+            TerminalMode::Detached => drop(setsid()?),
         }
         attempt("enter the host's network", setns(&self.network, CloneFlags::CLONE_NEWNET))?;
         attempt("have file systems of its own", unshare(CloneFlags::CLONE_NEWNS))?;

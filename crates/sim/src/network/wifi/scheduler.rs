@@ -28,15 +28,15 @@ struct Account {
 
 /// The stations that may have packets.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(super) struct Scheduler {
     is_fair: bool,
     accounts: Vec<Account>,
     new: VecDeque<Number>,
     old: VecDeque<Number>,
 }
 
-impl Turns {
-    /// Turns of so many stations. `is_fair` says whether their air time counts.
+impl Scheduler {
+    /// A scheduler of this many stations. `is_fair` says whether their air time counts.
     pub(super) fn new(stations: usize, is_fair: bool) -> Self {
         Self {
             is_fair,
@@ -114,24 +114,24 @@ mod tests {
 
     #[test]
     fn stations_take_turns() {
-        let mut turns = Turns::new(3, false);
-        (0..3).for_each(|station| turns.activate(station));
-        let order: Vec<_> = (0..6).map(|_| turns.next(|_| true)).collect();
+        let mut scheduler = Scheduler::new(3, false);
+        (0..3).for_each(|station| scheduler.activate(station));
+        let order: Vec<_> = (0..6).map(|_| scheduler.next(|_| true)).collect();
         assert_eq!(order, [0, 1, 2, 0, 1, 2].map(Some));
-        assert_eq!(turns.next(|station| station == 2), Some(2), "the others have nothing");
-        assert_eq!(turns.next(|_| true), Some(2), "and have left");
+        assert_eq!(scheduler.next(|station| station == 2), Some(2), "the others have nothing");
+        assert_eq!(scheduler.next(|_| true), Some(2), "and have left");
     }
 
     #[test]
     fn air_time_is_shared_equally_whatever_a_turn_takes() {
-        let mut turns = Turns::new(2, true);
-        (0..2).for_each(|station| turns.activate(station));
+        let mut scheduler = Scheduler::new(2, true);
+        (0..2).for_each(|station| scheduler.activate(station));
         let mut used = [0, 0];
         for _ in 0..10_000 {
-            let station = turns.next(|_| true).unwrap();
+            let station = scheduler.next(|_| true).unwrap();
             let airtime_ns = [400_000, 3_300_000][usize::from(station)];
             used[usize::from(station)] += airtime_ns;
-            turns.charge(station, airtime_ns);
+            scheduler.charge(station, airtime_ns);
         }
         let share = used[0] as f64 / (used[0] + used[1]) as f64;
         assert!((share - 0.5).abs() < 0.005, "{share}");
@@ -139,13 +139,13 @@ mod tests {
 
     #[test]
     fn a_station_that_was_empty_goes_first_once() {
-        let mut turns = Turns::new(3, true);
-        (0..2).for_each(|station| turns.activate(station));
+        let mut scheduler = Scheduler::new(3, true);
+        (0..2).for_each(|station| scheduler.activate(station));
         for _ in 0..10 {
-            let station = turns.next(|station| station < 2).unwrap();
-            turns.charge(station, 1_000_000);
+            let station = scheduler.next(|station| station < 2).unwrap();
+            scheduler.charge(station, 1_000_000);
         }
-        turns.activate(2);
-        assert_eq!(turns.next(|_| true), Some(2));
+        scheduler.activate(2);
+        assert_eq!(scheduler.next(|_| true), Some(2));
     }
 }

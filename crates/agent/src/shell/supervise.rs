@@ -13,12 +13,12 @@ use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 
 use super::background::Background;
-use super::door::Door;
 use super::ending::{Ending, waited};
-use super::lab::Lab;
+use super::join_socket::JoinSocket;
 use super::terminal::Terminal;
+use super::testbed::Testbed;
+use crate::kernel::child_env::TerminalMode;
 use crate::kernel::pid_namespace::GRACE;
-use crate::kernel::surroundings::Stance;
 
 /// Signals that are passed on to the program's group.
 const PASSED_ON: [Signal; 7] = [
@@ -33,18 +33,18 @@ const PASSED_ON: [Signal; 7] = [
 
 /// Waits for a program.
 #[derive(Debug)]
-pub(super) struct Attendant<'a> {
+pub(super) struct Supervisor<'a> {
     signals: SignalFd,
     terminal: Terminal,
-    /// Commands that run beside the program.
+    /// Commands that run in parallel with the program.
     pub(super) beside: Vec<Background>,
     /// Where other shells join, if the network is this process' own.
-    door: Option<(Door, &'a Lab)>,
+    join_socket: Option<(JoinSocket, &'a Testbed)>,
     /// The connection to the network's holder, if that is another process.
     pub(super) holder: Option<OwnedFd>,
 }
 
-impl<'a> Attendant<'a> {
+impl<'a> Supervisor<'a> {
     /// From now on, signals are passed on to the program. Threads that are started later inherit the blocked signals,
     /// so they do not receive them.
     pub(super) fn new() -> io::Result<Self> {
@@ -54,21 +54,27 @@ impl<'a> Attendant<'a> {
         // The kernel would send this signal to stop a background process that changes the terminal's foreground group.
         signals.add(Signal::SIGTTOU);
         signals.thread_block()?;
-        Ok(Self { signals: descriptor, terminal: Terminal::find(), beside: Vec::new(), door: None, holder: None })
+        Ok(Self {
+            signals: descriptor,
+            terminal: Terminal::find(),
+            beside: Vec::new(),
+            join_socket: None,
+            holder: None,
+        })
     }
 
     /// How the program is to be started.
-    pub(super) fn stance(&mut self) -> Stance {
-        self.terminal.stance()
+    pub(super) fn terminal_mode(&mut self) -> TerminalMode {
+        self.terminal.terminal_mode()
     }
 
     /// Lets other shells join.
-    pub(super) fn serve(&mut self, door: Door, lab: &'a Lab) {
-        self.door = Some((door, lab));
+    pub(super) fn serve(&mut self, join_socket: JoinSocket, testbed: &'a Testbed) {
+        self.join_socket = Some((join_socket, testbed));
     }
 
     /// Waits until the program ends.
-    pub(super) fn attend(&mut self, program: Child) -> io::Result<Ending> {
+    pub(super) fn supervise(&mut self, program: Child) -> io::Result<Ending> {
         let group = Pid::from_raw(program.id() as i32);
         let ending = loop {
             if let Some(ending) = self.look_after(group)? {
@@ -90,7 +96,7 @@ impl<'a> Attendant<'a> {
         Ok(ending)
     }
 
-    /// Waits until the commands beside the program have ended, or their time is up.
+    /// Waits until the background commands have ended, or their time is up.
     pub(super) fn await_beside(&mut self) {
         let until = Instant::now() + GRACE;
         loop {
@@ -109,7 +115,7 @@ impl<'a> Attendant<'a> {
     /// Handles a change of the program's state. Returns how it ended, if it has ended.
     fn look_after(&mut self, group: Pid) -> io::Result<Option<Ending>> {
         match waited(group) {
-            None => Err(io::Error::other("the program was waited for by somebody else")),
+            None => Err(io::Error::other("another process has already waited for the program")),
             Some(WaitStatus::Stopped(_, signal)) => {
                 self.stopped(group, signal)?;
                 Ok(None)
@@ -133,15 +139,15 @@ impl<'a> Attendant<'a> {
     /// Waits for a signal, and meanwhile lets other shells join.
     fn wait(&mut self, timeout: PollTimeout) -> io::Result<()> {
         let mut watched = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
-        if let Some((door, _)) = &self.door {
-            watched.extend(door.descriptors().map(|descriptor| PollFd::new(descriptor, PollFlags::POLLIN)));
+        if let Some((join_socket, _)) = &self.join_socket {
+            watched.extend(join_socket.descriptors().map(|descriptor| PollFd::new(descriptor, PollFlags::POLLIN)));
         }
         match poll(&mut watched, timeout) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
-        if let Some((door, lab)) = &mut self.door {
-            door.serve(lab);
+        if let Some((join_socket, testbed)) = &mut self.join_socket {
+            join_socket.serve(testbed);
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The congestion states: processes acknowledgements while there is, or was, a sign of loss or congestion (the kernel's
 //! `tcp_fastretrans_alert`).
 
-use crate::tcp::sender::news::News;
+use crate::tcp::sender::ack_summary::AckSummary;
 use crate::tcp::sender::timing::timer::Wait;
 use crate::tcp::sender::{Sender, State};
 
@@ -10,7 +10,7 @@ const REORDER_SLACK_NS: u64 = 2_000_000;
 
 /// What to send after an acknowledgement, before new data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Repair {
+pub(crate) enum Retransmit {
     /// No retransmission.
     Nothing,
     /// The lost segments.
@@ -22,24 +22,28 @@ pub(crate) enum Repair {
 impl Sender {
     /// Leaves states that are over, undoes unfounded reductions, looks for losses, and enters new states.
     #[inline(never)]
-    pub(in crate::tcp::sender) fn on_alarm(&mut self, now_ns: u64, news: &mut News) -> Repair {
-        if news.echo {
+    pub(in crate::tcp::sender) fn fast_retransmit_alert(
+        &mut self,
+        now_ns: u64,
+        summary: &mut AckSummary,
+    ) -> Retransmit {
+        if summary.echo {
             self.undo.keep_reduced();
         }
         if self.recovery.state() == State::Open {
-            self.undo.forget_first_repair();
+            self.undo.forget_first_retransmission();
         } else if self.una >= self.recovery.end() {
-            self.leave_finished_state(now_ns, news);
+            self.leave_finished_state(now_ns, summary);
         }
         match self.recovery.state() {
-            State::Recovery => self.in_recovery(now_ns, news),
-            State::Loss => self.in_loss(now_ns, news),
-            State::Open | State::Disorder | State::Cwr => self.undisturbed(now_ns, news),
+            State::Recovery => self.in_recovery(now_ns, summary),
+            State::Loss => self.in_loss(now_ns, summary),
+            State::Open | State::Disorder | State::Cwr => self.undisturbed(now_ns, summary),
         }
     }
 
     /// Everything that was outstanding when the state began has been acknowledged.
-    fn leave_finished_state(&mut self, now_ns: u64, news: &News) {
+    fn leave_finished_state(&mut self, now_ns: u64, summary: &AckSummary) {
         match self.recovery.state() {
             // One more segment must be acknowledged, to be sure that the CWR flag has reached the receiver.
             State::Cwr if self.una > self.recovery.end() => {
@@ -47,79 +51,79 @@ impl Sender {
                 self.set_state(now_ns, State::Open);
             }
             State::Recovery => {
-                self.finish_recovery(now_ns, news.ecr);
+                self.finish_recovery(now_ns, summary.ecr);
                 self.end_reduction(now_ns);
             }
             _ => {}
         }
     }
 
-    fn in_recovery(&mut self, now_ns: u64, news: &mut News) -> Repair {
-        if news.advanced && self.was_delayed(news.ecr) {
+    fn in_recovery(&mut self, now_ns: u64, summary: &mut AckSummary) -> Retransmit {
+        if summary.advanced && self.was_delayed(summary.ecr) {
             // A delayed packet fills the hole. If no retransmission is in flight, there was no loss at all. Otherwise,
             // no further segment is considered lost until the retransmissions are answered.
-            self.note_reordering(news.una_before);
+            self.note_reordering(summary.una_before);
             if self.board.retransmitted() > 0 {
-                return Repair::Nothing;
+                return Retransmit::Nothing;
             }
-            self.forget_repairs_if_none();
+            self.forget_retransmissions_if_none();
             self.undo_reduction(now_ns, true);
             self.keep_open(now_ns);
         }
         if self.undo_by_duplicates(now_ns) {
-            self.try_to_open(now_ns, news.echo);
+            self.try_to_open(now_ns, summary.echo);
         }
-        self.find_losses(now_ns, news);
+        self.find_losses(now_ns, summary);
         if self.recovery.state() != State::Recovery {
             // The recovery is undone. If a loss is evident, another recovery begins.
             if self.board.lost() == 0 {
-                return Repair::Nothing;
+                return Retransmit::Nothing;
             }
-            self.enter_recovery(now_ns, news.echo);
+            self.enter_recovery(now_ns, summary.echo);
         }
-        Repair::Lost
+        Retransmit::Lost
     }
 
-    fn in_loss(&mut self, now_ns: u64, news: &mut News) -> Repair {
-        let repair = self.process_loss(now_ns, news);
-        self.find_losses(now_ns, news);
-        if self.recovery.state() == State::Open || news.repair_lost {
-            return self.undisturbed(now_ns, news);
+    fn in_loss(&mut self, now_ns: u64, summary: &mut AckSummary) -> Retransmit {
+        let retransmit = self.process_loss(now_ns, summary);
+        self.find_losses(now_ns, summary);
+        if self.recovery.state() == State::Open || summary.retransmission_lost {
+            return self.undisturbed(now_ns, summary);
         }
-        repair
+        retransmit
     }
 
-    fn undisturbed(&mut self, now_ns: u64, news: &mut News) -> Repair {
+    fn undisturbed(&mut self, now_ns: u64, summary: &mut AckSummary) -> Retransmit {
         if self.recovery.state() <= State::Disorder {
             self.undo_by_duplicates(now_ns);
         }
-        self.find_losses(now_ns, news);
+        self.find_losses(now_ns, summary);
         if self.board.lost() == 0 {
-            self.try_to_open(now_ns, news.echo);
-            return Repair::Nothing;
+            self.try_to_open(now_ns, summary.echo);
+            return Retransmit::Nothing;
         }
-        self.enter_recovery(now_ns, news.echo);
-        Repair::Lost
+        self.enter_recovery(now_ns, summary.echo);
+        Retransmit::Lost
     }
 
     /// Lets RACK search for losses (`tcp_identify_packet_loss`).
-    fn find_losses(&mut self, now_ns: u64, news: &mut News) {
-        let repairs_before = self.board.retransmitted();
+    fn find_losses(&mut self, now_ns: u64, summary: &mut AckSummary) {
+        let retransmitted_before = self.board.retransmitted();
         let situation = self.situation(now_ns);
         let look_again = self.rack.detect_after_ack(&mut self.board, situation);
         self.report_losses(now_ns);
-        news.repair_lost |= self.board.retransmitted() < repairs_before;
+        summary.retransmission_lost |= self.board.retransmitted() < retransmitted_before;
         if let Some(look_again_ns) = look_again {
             let delay_ns = look_again_ns.saturating_sub(now_ns) + REORDER_SLACK_NS;
             self.timer.arm(Wait::Reorder, now_ns, delay_ns.min(self.timer.rto_ns(&self.rtt)));
-            news.waits_for_reordered = true;
+            summary.waits_for_reordered = true;
         }
     }
 
     /// Begins fast recovery. A reduction for an ECN echo that has already begun continues, so that the window is
     /// reduced only once.
     pub(in crate::tcp::sender) fn enter_recovery(&mut self, now_ns: u64, echo: bool) {
-        self.forget_repairs_if_none();
+        self.forget_retransmissions_if_none();
         let reducing = self.recovery.is_reducing();
         let prior = (!reducing && !echo).then(|| self.cc.window().current_ssthresh(false));
         self.undo.begin(self.una, self.retransmissions_under_way(), prior);
@@ -135,7 +139,7 @@ impl Sender {
         self.board.retransmitted() + u32::from(self.probe.repeated_end().is_some())
     }
 
-    /// Tells the congestion control which packets were marked lost, if it asked for that.
+    /// Notifies the congestion control of the packets that were marked lost, if it asks for that.
     pub(in crate::tcp::sender) fn report_losses(&mut self, now_ns: u64) {
         if self.cc.watches_losses() {
             for lost in self.board.take_losses() {
@@ -147,7 +151,7 @@ impl Sender {
     /// Nothing is lost. Reduces the window if the peer echoed congestion; otherwise notes whether anything is out of
     /// order (`tcp_try_to_open`).
     fn try_to_open(&mut self, now_ns: u64, echo: bool) {
-        self.forget_repairs_if_none();
+        self.forget_retransmissions_if_none();
         if echo {
             self.enter_cwr(now_ns);
         }
@@ -170,21 +174,21 @@ impl Sender {
     /// Enters `Disorder` if any segment is selectively acknowledged, lost or retransmitted, and otherwise `Open`
     /// (`tcp_try_keep_open`).
     pub(in crate::tcp::sender) fn keep_open(&mut self, now_ns: u64) {
-        let untidy = self.board.sacked() + self.board.lost() > 0 || self.any_repair();
+        let untidy = self.board.sacked() + self.board.lost() > 0 || self.any_retransmission();
         let state = if untidy { State::Disorder } else { State::Open };
         if state != self.recovery.state() {
             self.enter(now_ns, state, self.nxt);
         }
     }
 
-    fn forget_repairs_if_none(&mut self) {
-        if !self.any_repair() {
-            self.undo.forget_first_repair();
+    fn forget_retransmissions_if_none(&mut self) {
+        if !self.any_retransmission() {
+            self.undo.forget_first_retransmission();
         }
     }
 
-    /// Has any outstanding segment been sent again (`tcp_any_retrans_done`)?
-    fn any_repair(&self) -> bool {
+    /// Whether any outstanding segment was retransmitted (`tcp_any_retrans_done`).
+    fn any_retransmission(&self) -> bool {
         self.board.retransmitted() > 0 || self.board.head().is_some_and(|head| head.ever_retransmitted)
     }
 }

@@ -3,7 +3,7 @@
 use bufferscope_endpoint::tcp_info::TcpInfo;
 use bufferscope_scenario::sizes::MSS_BYTES;
 
-use super::Desk;
+use super::RunContext;
 use crate::warnings::Warnings;
 
 /// Options that every connection of a scenario should have. An administrator may have turned them off.
@@ -13,8 +13,8 @@ const STARVED: f64 = 0.02;
 /// Less than this may be due to a single late wake-up.
 const LEAST_STARVED_US: u64 = 50_000;
 
-/// How long the senders of one traffic had something to send, and how long they waited for this program to supply data
-/// that the network would have accepted.
+/// How long the senders of one entry of traffic had something to send, and how long they waited for this program to
+/// supply data that the network would have accepted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Supply {
     busy_us: u64,
@@ -34,23 +34,23 @@ impl Supply {
         if self.starved_us > LEAST_STARVED_US && share > STARVED {
             let percent = share * 100.0;
             warnings.add(format!(
-                "`{traffic}` waited {percent:.1} % of its time for more data: its send buffer (`tcp.wmem_max`) or this machine bounded it"
+                "`{traffic}` waited {percent:.1} % of its time for more data: its send buffer (`tcp.wmem_max`) or this machine limited it"
             ));
         }
     }
 }
 
 /// A handshake is done: checks what the two ends negotiated.
-pub(super) fn check_handshake(info: &TcpInfo, asked_for_ecn: bool, traffic: usize, desk: &mut Desk<'_>) {
-    let name = &desk.scenario.traffic[traffic].name;
+pub(super) fn check_handshake(info: &TcpInfo, asked_for_ecn: bool, traffic: usize, context: &mut RunContext<'_>) {
+    let name = &context.scenario.traffic[traffic].name;
     let expected = if asked_for_ecn { ALWAYS | TcpInfo::ECN } else { ALWAYS };
     if info.options != expected {
         let (found, wanted) = (words(info.options), words(expected));
-        desk.warnings.add(format!("connections of `{name}` have agreed on {found} instead of {wanted}"));
+        context.warnings.add(format!("connections of `{name}` negotiated {found} instead of {wanted}"));
     }
     if info.snd_mss != MSS_BYTES {
         let found = info.snd_mss;
-        desk.warnings.add(format!("segments of `{name}` hold {found} bytes instead of {MSS_BYTES}"));
+        context.warnings.add(format!("segments of `{name}` carry {found} bytes instead of {MSS_BYTES}"));
     }
 }
 
@@ -76,9 +76,9 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_this_machine_left_without_data_is_told() {
-        let told = "`bulk` waited 5.0 % of its time for more data: its send buffer (`tcp.wmem_max`) or this machine bounded it";
-        assert_eq!(warned(2_000_000, 100_000), [told]);
+    fn a_sender_that_this_machine_left_without_data_causes_a_warning() {
+        let warning = "`bulk` waited 5.0 % of its time for more data: its send buffer (`tcp.wmem_max`) or this machine limited it";
+        assert_eq!(warned(2_000_000, 100_000), [warning]);
     }
 
     #[test]

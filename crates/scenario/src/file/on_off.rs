@@ -9,7 +9,7 @@ use crate::model::Periods;
 /// When a source is on and when it is off.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub(crate) struct Turns {
+pub(crate) struct OnOffKeys {
     /// How long a flow sends (with `tcp`, how long its application writes) before it pauses. Default: it never pauses.
     #[schemars(example = &"1s")]
     pub(crate) on: Option<Interval>,

@@ -8,7 +8,7 @@ use crate::error::Error;
 /// One JSON document, as `python/bufferscope/engines/guest/console.py` reads it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Told {
+pub enum ExitReport {
     /// The program's exit status.
     Exited(i32),
     /// The number of the signal that ended it.
@@ -22,7 +22,7 @@ pub enum Told {
     },
 }
 
-impl From<Result<Ending, Error>> for Told {
+impl From<Result<Ending, Error>> for ExitReport {
     fn from(ending: Result<Ending, Error>) -> Self {
         match ending {
             Ok(Ending::Exited(status)) => Self::Exited(status),
@@ -40,15 +40,15 @@ mod tests {
 
     use super::*;
 
-    fn told(ending: Result<Ending, Error>) -> String {
-        serde_json::to_string(&Told::from(ending)).unwrap()
+    fn json(ending: Result<Ending, Error>) -> String {
+        serde_json::to_string(&ExitReport::from(ending)).unwrap()
     }
 
     #[test]
     fn every_ending_is_a_document() {
-        assert_eq!(told(Ok(Ending::Exited(3))), r#"{"exited":3}"#);
-        assert_eq!(told(Ok(Ending::Killed(Signal::SIGTERM))), r#"{"killed":15}"#);
+        assert_eq!(json(Ok(Ending::Exited(3))), r#"{"exited":3}"#);
+        assert_eq!(json(Ok(Ending::Killed(Signal::SIGTERM))), r#"{"killed":15}"#);
         let missing = Error::Program { name: "nosuch".into(), source: io::Error::from(io::ErrorKind::NotFound) };
-        assert_eq!(told(Err(missing)), r#"{"failed":{"message":"nosuch: entity not found","status":127}}"#);
+        assert_eq!(json(Err(missing)), r#"{"failed":{"message":"nosuch: entity not found","status":127}}"#);
     }
 }

@@ -10,16 +10,16 @@ use std::time::{Duration, Instant};
 use bufferscope_scenario::Scenario;
 
 use super::request::Build;
+use crate::built_network::BuiltNetwork;
 use crate::error::Error;
+use crate::kernel::child_env::ChildEnv;
 use crate::kernel::namespace::Namespace;
 use crate::kernel::pid_namespace::PidNamespace;
 use crate::kernel::privilege::Privilege;
-use crate::kernel::surroundings::Surroundings;
 use crate::network::Network;
 use crate::rates::Rates;
 use crate::relay::Relay;
 use crate::session;
-use crate::standing::Standing;
 use crate::warnings::Warnings;
 
 /// Where glibc and others look up names.
@@ -29,8 +29,8 @@ const RESOLV_CONF: &str = "/etc/resolv.conf";
 
 /// The network and everything that belongs to it.
 #[derive(Debug)]
-pub(super) struct Lab {
-    standing: Arc<Standing>,
+pub(super) struct Testbed {
+    built: Arc<BuiltNetwork>,
     names: Vec<String>,
     /// Where programs run.
     pub(super) processes: PidNamespace,
@@ -40,33 +40,33 @@ pub(super) struct Lab {
     waiting: Vec<Sender<()>>,
 }
 
-impl Lab {
+impl Testbed {
     /// Builds the network. The process must be single-threaded so far.
     pub(super) fn build(build: &Build) -> Result<Self, Error> {
         let scenario = &build.scenario;
         let kernel_seed = build.seed_kernel.then_some(build.seed);
-        let standing = if build.traffic {
-            Standing::build(scenario, build.delay, kernel_seed)?
+        let built = if build.traffic {
+            BuiltNetwork::build(scenario, build.delay, kernel_seed)?
         } else {
             // A network is not refused because this kernel lacks something that only the scenario's traffic needs.
-            Standing::build(&Scenario { traffic: Vec::new(), ..scenario.clone() }, build.delay, kernel_seed)?
+            BuiltNetwork::build(&Scenario { traffic: Vec::new(), ..scenario.clone() }, build.delay, kernel_seed)?
         };
         let processes = PidNamespace::create().map_err(Error::step("making a PID namespace"))?;
         // The machine's own names remain: programs look up its name, too.
         let machines = std::fs::read_to_string(HOSTS).unwrap_or_default();
-        let hosts = standing.network.plan.hosts(scenario) + &machines;
+        let hosts = built.network.plan.hosts(scenario) + &machines;
         let names = scenario.nodes.iter().map(|node| node.name.clone()).collect();
-        Ok(Self { standing: Arc::new(standing), names, processes, relay: None, hosts, waiting: Vec::new() })
+        Ok(Self { built: Arc::new(built), names, processes, relay: None, hosts, waiting: Vec::new() })
     }
 
     fn network(&self) -> &Network {
-        &self.standing.network
+        &self.built.network
     }
 
     /// The node of that name.
     pub(super) fn host(&self, name: &str) -> Result<usize, Error> {
-        let place = self.names.iter().position(|known| known == name);
-        place.ok_or_else(|| Error::NoHost { wanted: name.to_owned(), there: self.names.clone() })
+        let index = self.names.iter().position(|known| known == name);
+        index.ok_or_else(|| Error::NoHost { wanted: name.to_owned(), there: self.names.clone() })
     }
 
     /// All hosts with their addresses, for users to read.
@@ -76,9 +76,9 @@ impl Lab {
     }
 
     /// The environment of a program on a host.
-    pub(super) fn surroundings(&self, host: usize) -> Result<Surroundings, Error> {
+    pub(super) fn child_env(&self, host: usize) -> Result<ChildEnv, Error> {
         let network = self.namespace(host).hold().map_err(Error::step("holding a namespace"))?;
-        Ok(surroundings(network, self.names[host].clone(), &self.hosts))
+        Ok(child_env(network, self.names[host].clone(), &self.hosts))
     }
 
     /// The contents of a program's hosts file.
@@ -93,13 +93,13 @@ impl Lab {
 
     /// The privilege with which the network was built.
     pub(super) fn privilege(&self) -> Privilege {
-        self.standing.capabilities.privilege
+        self.built.capabilities.privilege
     }
 
     /// Starts the propagation delay, and prepares what is to run when the program [starts](Self::begin): the changes of
     /// rates, and the traffic if it is requested. After this the calling thread cannot start threads, only programs.
     pub(super) fn animate(&mut self, build: &Build) -> Result<(), Error> {
-        self.relay = self.standing.start_relay()?;
+        self.relay = self.built.start_relay()?;
         if build.traffic {
             self.prepare_traffic(build)?;
         } else {
@@ -125,13 +125,13 @@ impl Lab {
     }
 
     fn prepare_traffic(&mut self, build: &Build) -> Result<(), Error> {
-        let standing = Arc::clone(&self.standing);
-        // Nobody reads the samples.
+        let built = Arc::clone(&self.built);
+        // The samples have no reader.
         let sample_interval_ns = build.scenario.duration_ns;
         let scenario = Scenario { sample_interval_ns, flows_interval_ns: None, ..build.scenario.clone() };
         let seed = build.seed;
         let rates = Rates::prepare(self.network(), self.relay.as_ref())?;
-        self.prepare("traffic", move || session::animate(&scenario, seed, &standing.network, rates))
+        self.prepare("traffic", move || session::animate(&scenario, seed, &built.network, rates))
     }
 
     fn prepare_rates(&mut self) -> Result<(), Error> {
@@ -139,10 +139,10 @@ impl Lab {
             return Ok(());
         }
         let mut rates = Rates::prepare(self.network(), self.relay.as_ref())?;
-        let standing = Arc::clone(&self.standing);
+        let built = Arc::clone(&self.built);
         self.prepare("rates", move || {
             let start = Instant::now();
-            for change in &standing.network.plan.rate_changes {
+            for change in &built.network.plan.rate_changes {
                 sleep((start + Duration::from_nanos(change.at_ns)).saturating_duration_since(Instant::now()));
                 rates.make(change);
             }
@@ -166,8 +166,8 @@ impl Lab {
 }
 
 /// The environment of a program in that network.
-pub(super) fn surroundings(network: OwnedFd, name: String, hosts: &str) -> Surroundings {
+pub(super) fn child_env(network: OwnedFd, name: String, hosts: &str) -> ChildEnv {
     let file =
         |path: &str, content: &str| (CString::new(path).expect("a path has no NUL"), content.as_bytes().to_vec());
-    Surroundings { network, name, files: vec![file(HOSTS, hosts), file(RESOLV_CONF, "")] }
+    ChildEnv { network, name, files: vec![file(HOSTS, hosts), file(RESOLV_CONF, "")] }
 }

@@ -1,4 +1,4 @@
-//! A scenario's network that is up on this kernel, before there is any traffic.
+//! A scenario's network as built on this kernel, before any traffic.
 
 use bufferscope_plan::{Clock, DelayBy, Kernel, Plan};
 use bufferscope_scenario::Scenario;
@@ -13,13 +13,13 @@ use crate::request::DelayChoice;
 
 /// The network, and what is known about its kernel.
 #[derive(Debug)]
-pub(crate) struct Standing {
+pub(crate) struct BuiltNetwork {
     pub(crate) capabilities: Capabilities,
     pub(crate) network: Network,
     delay_by: DelayBy,
 }
 
-impl Standing {
+impl BuiltNetwork {
     /// Builds the network. The process must still be single-threaded. If a seed is given, the kernel belongs to the run, and
     /// it is first mixed into the kernel's random numbers.
     pub(crate) fn build(scenario: &Scenario, delay: DelayChoice, kernel_seed: Option<u64>) -> Result<Self, Error> {

@@ -33,8 +33,8 @@ impl WindowUsage {
 }
 
 impl Sender {
-    /// Was the window used enough to grow? In slow start, using half of it is enough, because slow start doubles it
-    /// (`tcp_is_cwnd_limited`).
+    /// Whether the window was used enough to grow. In slow start, using half of it is enough, because slow start
+    /// doubles it (`tcp_is_cwnd_limited`).
     #[inline]
     pub(in crate::tcp::sender) fn is_cwnd_limited(&self) -> bool {
         let window = self.cc.window();

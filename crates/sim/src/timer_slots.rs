@@ -2,8 +2,8 @@
 
 use bufferscope_scenario::{Completion, Ring, Scenario};
 
-use crate::clock::Slot;
-use crate::network::packet::Side;
+use crate::event_queue::Slot;
+use crate::network::packet::Role;
 use crate::network::qdisc::Qdisc;
 use crate::network::routes::PortIndex;
 
@@ -24,20 +24,20 @@ pub(crate) enum Target {
     Sampler,
     /// A second is over.
     Second,
-    /// Somebody may begin to send on a channel (by index), or has sent.
+    /// A station may start, or has finished, transmitting on a channel (by index).
     Medium(u16),
-    /// Traffic (by index) has something to begin.
+    /// A planned action of an entry of traffic (by index).
     Begin(u32),
-    /// Traffic (by index) has something to end.
+    /// The stop or a timeout of an entry of traffic (by index).
     End(u32),
     /// A timer of one end of a connection.
-    Endpoint(u32, Side),
+    Endpoint(u32, Role),
 }
 
 /// The layout of the slots: ports, clocks, traffic, channels, queues if any keeps time (two for each port), rings if any
 /// reports late (one for each port), and last the connections, whose number changes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Slots {
+pub(crate) struct TimerSlots {
     /// The first slots after those of ports, of traffic, of channels, of queues, and of rings.
     sampler: Slot,
     media: Slot,
@@ -46,7 +46,7 @@ pub(crate) struct Slots {
     connections: Slot,
 }
 
-impl Slots {
+impl TimerSlots {
     pub(crate) fn new(scenario: &Scenario) -> Self {
         Self::layout(scenario, false)
     }
@@ -70,12 +70,12 @@ impl Slots {
         Self { sampler, media, queues, rings, connections: rings + if report_late { ports } else { 0 } }
     }
 
-    /// Do queues have slots?
+    /// Whether queues have slots.
     pub(crate) fn queues_keep_time(self) -> bool {
         self.queues < self.rings
     }
 
-    /// Slots that always exist.
+    /// TimerSlots that always exist.
     pub(crate) fn fixed(self) -> usize {
         self.connections as usize
     }
@@ -116,8 +116,8 @@ impl Slots {
     }
 
     #[inline]
-    pub(crate) fn endpoint(self, connection: u32, side: Side) -> Slot {
-        self.connections + 2 * connection + side as u32
+    pub(crate) fn endpoint(self, connection: u32, role: Role) -> Slot {
+        self.connections + 2 * connection + role as u32
     }
 
     pub(crate) fn queue(self, port: PortIndex) -> Slot {
@@ -140,8 +140,8 @@ impl Slots {
         }
         if slot >= self.connections {
             let index = slot - self.connections;
-            let side = if index & 1 == 0 { Side::Client } else { Side::Server };
-            return Target::Endpoint(index / 2, side);
+            let role = if index & 1 == 0 { Role::Client } else { Role::Server };
+            return Target::Endpoint(index / 2, role);
         }
         if slot >= self.rings {
             return Target::Ring(slot - self.rings);
@@ -174,7 +174,7 @@ impl Slots {
             Target::Medium(index) => self.medium(index),
             Target::Begin(traffic) => self.begin(traffic),
             Target::End(traffic) => self.end(traffic),
-            Target::Endpoint(connection, side) => self.endpoint(connection, side),
+            Target::Endpoint(connection, role) => self.endpoint(connection, role),
         }
     }
 }
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn every_slot_is_that_of_its_owner() {
         // Three ports, two kinds of traffic, a channel, queues that keep time, and rings that report late.
-        let slots = Slots { sampler: 6, media: 12, queues: 13, rings: 19, connections: 22 };
+        let slots = TimerSlots { sampler: 6, media: 12, queues: 13, rings: 19, connections: 22 };
         assert!((0..40).all(|slot| slots.slot(slots.target(slot)) == slot));
     }
 }
