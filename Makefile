@@ -70,7 +70,8 @@ test-python: $(STAMPS)/extension $(STAMPS)/agent $(STAMPS)/check
 	@scripts/ensure-system-packages.sh host guest tests
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 $(ARGS)
 
-test-slow: test test-properties ## Run every test, and those of test-properties
+test-slow: export WHOLE_CATALOGUE = 1
+test-slow: test test-properties ## Run every test, the whole catalogue and longer property tests included
 
 test-properties: $(STAMPS)/run ## Run the property tests longer (CASES), and fuzz the readers if cargo-fuzz is installed
 	@scripts/check-rust.sh

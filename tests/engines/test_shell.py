@@ -238,9 +238,7 @@ def test_another_shell_joins_the_network_and_ends_with_it(tmp_path: Path, marker
     eventually(fetched)
     refused = call(tmp_path, experiment=number, on="h9", command=("true",))
     assert refused.returncode == 1
-    assert (
-        f"cannot join the network of process {number}: no host is called `h9`; hosts: h1, h2, h3" in refused.stderr
-    )
+    assert f"cannot join the network of process {number}: no host is called `h9`; hosts: h1, h2, h3" in refused.stderr
     joined = subprocess.Popen(
         words(experiment=number, command=("sh", "-c", "echo up; sleep 1000")),
         cwd=tmp_path,

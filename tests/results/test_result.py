@@ -4,6 +4,7 @@ import builtins
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from reports import KEY, LABELS, run, stored
 
@@ -95,3 +96,56 @@ def test_without_pandas_the_command_that_installs_it_is_told(
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(bs.InputError, match="pip install pandas pyarrow"):
         result.to_pandas("probes")
+
+
+def test_runs_are_iterated_counted_and_sliced(result: bs.Result) -> None:
+    assert len(result) == 4
+    assert list(result) == list(result.runs)
+    assert result[0] is result.runs[0]
+    assert [each.seed for each in result[1:3]] == [2, 1]
+    assert isinstance(result[:1], bs.Result)
+    with pytest.raises(IndexError):
+        result[4]
+    with pytest.raises(bs.StoreError, match="no run"):
+        result[4:]
+
+
+def test_runs_are_filtered_by_columns_and_by_a_condition(result: bs.Result) -> None:
+    assert {each.point[KEY] for each in result.filter(**{KEY: LABELS[1]})} == {LABELS[1]}
+    assert [each.seed for each in result.filter(seed=2, engine="sim")] == [2, 2]
+    assert len(result.filter(lambda each: each.metrics["rtt.lost"] >= 0, seed=1)) == 2
+    with pytest.raises(bs.InputError, match="none of the 4 runs fulfils seed=9"):
+        result.filter(seed=9)
+    with pytest.raises(bs.InputError, match="none of the 4 runs fulfils the condition"):
+        result.filter(lambda _: False)
+    with pytest.raises(bs.InputError, match="no column is called 'sed'; did you mean seed"):
+        result.filter(sed=1)
+
+
+def test_groups_have_equal_values(result: bs.Result) -> None:
+    assert {values: len(group) for values, group in result.group_by(KEY).items()} == {(each,): 2 for each in LABELS}
+    assert list(result.group_by("seed", KEY)) == [
+        ("1", LABELS[0]),
+        ("2", LABELS[0]),
+        ("1", LABELS[1]),
+        ("2", LABELS[1]),
+    ]
+    assert [len(group) for group in result.group_by().values()] == [4]
+
+
+def test_a_summary_has_intervals_over_the_repetitions(result: bs.Result) -> None:
+    frame = result.summary(metrics=["rtt.p50_ms", "rtt.max_ms"])
+    assert frame.columns == [KEY, "metric", "unit", "n", "mean", "low", "high", "median", "censored"]
+    assert frame.height == 4, "two points and two metrics"
+    for label in LABELS:
+        runs = [each for each in result if each.point[KEY] == label]
+        found = bs.metrics.aggregate([each.metrics for each in runs])["rtt.p50_ms"]
+        row = frame.row(by_predicate=(pl.col(KEY) == label) & (pl.col("metric") == "rtt.p50_ms"), named=True)
+        assert (row["n"], row["unit"], row["mean"], row["low"]) == (2, "ms", found.mean, found.low)
+    by_seed = result.summary(["seed"], ["rtt.p50_ms"])
+    assert by_seed["seed"].to_list() == ["1", "2"]
+    censored = result.summary([], ["rtt.p99_ms"]).row(0, named=True)
+    assert censored["censored"]
+    assert censored["mean"] is None
+    with pytest.raises(bs.InputError, match="no column is called 'nothing'"):
+        result.summary(["nothing"])

@@ -1,11 +1,12 @@
 """The runs of one experiment as a result."""
 
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from bufferscope._core import TABLES
 from bufferscope.base.attach import attached
@@ -50,6 +51,143 @@ class Result:
             found = " and ".join(experiments) or "no run"
             raise StoreError(f"a result has the runs of one experiment: found {found}")
         self.runs = tuple(runs)
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __iter__(self) -> "Iterator[Run]":
+        return iter(self.runs)
+
+    @overload
+    def __getitem__(self, index: int) -> Run: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "Result": ...
+
+    def __getitem__(self, index: "int | slice") -> "Run | Result":
+        """A run by its index, or the result of some runs by a slice, which must not be empty."""
+        return Result(self.runs[index]) if isinstance(index, slice) else self.runs[index]
+
+    def filter(self, condition: "Callable[[Run], object] | None" = None, /, **settings: "str | int") -> "Result":
+        """The result of the runs that fulfil a condition.
+
+        Parameters
+        ----------
+        condition
+            Called with each run; true for those to keep. Default: all.
+        **settings
+            Values of columns that distinguish the runs, as `summary` takes them: `engine="sim"`, `seed=1`, or
+            `**{"link.bottleneck.queue.limit": "100p"}`.
+
+        Returns
+        -------
+        Result
+            At least one run.
+
+        Raises
+        ------
+        InputError
+            No run is left, or no column is called so.
+        """
+        keys = [self._key(name) for name in settings]
+        kept = [
+            run
+            for run, row in zip(self.runs, self._rows(keys), strict=True)
+            if row == tuple(map(str, settings.values())) and (condition is None or condition(run))
+        ]
+        if not kept:
+            wanted = ", ".join(f"{name}={value!r}" for name, value in settings.items()) or "the condition"
+            raise InputError(f"filter: none of the {len(self)} runs fulfils {wanted}")
+        return Result(kept)
+
+    def group_by(self, *by: str) -> "dict[tuple[str, ...], Result]":
+        """The runs in groups, each with equal values of some columns.
+
+        Parameters
+        ----------
+        *by
+            Names of columns that distinguish the runs: `engine`, `seed`, `group` (of a population), a path of a
+            setting, or another of `varying`.
+
+        Returns
+        -------
+        dict
+            The result of each group by its values, in the order of the first runs. A value is empty if a run does not
+            have the setting.
+
+        Raises
+        ------
+        InputError
+            No column is called so.
+        """
+        keys = [self._key(name) for name in by]
+        grouped: dict[tuple[str, ...], list[Run]] = {}
+        for run, row in zip(self.runs, self._rows(keys), strict=True):
+            grouped.setdefault(row, []).append(run)
+        return {row: Result(runs) for row, runs in grouped.items()}
+
+    def summary(self, by: Sequence[str] | None = None, metrics: Sequence[str] | None = None) -> "pl.DataFrame":
+        """Every metric of every group of runs: its mean with the 95 % confidence interval.
+
+        Parameters
+        ----------
+        by
+            Names of columns, as `group_by` takes them. Default: all that vary except the seed, so that the runs of a
+            group are repetitions.
+        metrics
+            Names of metrics. Default: all.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row for each group and metric: the columns `by`, then `metric, unit, n, mean, low, high, median,
+            censored`.
+            `n` is the number of runs with the metric; `low` and `high` are null with fewer than two. Where a value is
+            censored, its numbers are null.
+
+        Raises
+        ------
+        InputError
+            No column is called so.
+        """
+        import polars as pl
+
+        from bufferscope.metrics.measuring import of_each
+        from bufferscope.metrics.tables import aggregate
+        from bufferscope.model.metric_definitions import definition
+
+        names = list(self.varying if by is None else by)
+        rows = []
+        for values, group in self.group_by(*names).items():
+            for name, found in aggregate(list(of_each(group.runs))).items():
+                if metrics is None or name in metrics:
+                    known = definition(name)
+                    numbers = map(_finite, (found.mean, found.low, found.high, found.median))
+                    rows.append((*values, name, known.unit if known else "", found.n, *numbers, found.censored))
+        kinds = {"metric": pl.String, "unit": pl.String, "n": pl.Int64}
+        kinds |= dict.fromkeys(("mean", "low", "high", "median"), pl.Float64) | {"censored": pl.Boolean}
+        return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String) | kinds, orient="row")
+
+    def _key(self, name: str) -> str:
+        """The name of a column that distinguishes runs; raises `InputError` for another name."""
+        swept = {path for run in self.runs for path in run.settings}
+        known = ["engine", "seed", *sorted({*self.varying, *swept} - {"engine"})]
+        known += ["group"] if any("member" in run.meta for run in self.runs) else []
+        if name not in known:
+            raise InputError(f"no column is called {name!r}{closest(name, known)}; there are {', '.join(known)}")
+        return name
+
+    def _rows(self, keys: Sequence[str]) -> "list[tuple[str, ...]]":
+        """The values of some columns in each run."""
+        return [
+            tuple(
+                {"engine": run.engine, "seed": str(run.seed), "group": run.facts.group or ""}.get(key)
+                or varying.get(key)
+                or run.settings.get(key, "")
+                for key in keys
+            )
+            for run, varying in zip(self.runs, self.variation.values, strict=True)
+        ]
 
     @property
     def experiment(self) -> str:
@@ -329,3 +467,7 @@ class Result:
 
     def __repr__(self) -> str:
         return f"Result({self.experiment!r}, {len(self.runs)} run{'s' * (len(self.runs) != 1)})"
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
