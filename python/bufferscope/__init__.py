@@ -21,19 +21,26 @@ if TYPE_CHECKING:
     from bufferscope.model.experiment import Experiment, catalogue
     from bufferscope.results.result import Result
     from bufferscope.running.stepping import Simulation
+    from bufferscope.store.memory import MemoryRun
     from bufferscope.store.run import Run
-    from bufferscope.studies.sizing.sizing import size
+    from bufferscope.studies.choice.judging import Choice
+    from bufferscope.studies.comparison.comparing import Comparison
+    from bufferscope.studies.sizing.sizing import Sizing, size
 
 __all__ = [
     "TABLES",
+    "Choice",
+    "Comparison",
     "EngineError",
     "Experiment",
     "ExperimentError",
     "Explanation",
     "InputError",
+    "MemoryRun",
     "Result",
     "Run",
     "Simulation",
+    "Sizing",
     "StoreError",
     "__version__",
     "catalogue",
@@ -51,14 +58,18 @@ __all__ = [
 _HOMES = {
     "TABLES": "_core",
     "__version__": "_core",
+    "Choice": "studies.choice.judging",
+    "Comparison": "studies.comparison.comparing",
     "EngineError": "base.errors",
     "Experiment": "model.experiment",
     "ExperimentError": "base.errors",
     "Explanation": "analysis.explanation",
     "InputError": "base.errors",
+    "MemoryRun": "store.memory",
     "Result": "results.result",
     "Run": "store.run",
     "Simulation": "running.stepping",
+    "Sizing": "studies.sizing.sizing",
     "StoreError": "base.errors",
     "catalogue": "model.experiment",
     "choose": "api",

@@ -51,7 +51,15 @@ class Kernel:
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
     made = Kernel()
-    engine = Engine("guest", "a stand-in", made.run, refusals=made.refusals, identity=lambda: "same")
+    engine = Engine(
+        "guest",
+        "a stand-in",
+        made.run,
+        label="Real kernel",
+        refusals=made.refusals,
+        identity=lambda: "same",
+        runs_on="the stand-in's kernel",
+    )
     monkeypatch.setitem(REGISTRY, "guest", engine)
     monkeypatch.setattr("bufferscope.running.reproduction.lacking", lambda _engine, _kinds: {})
     return made
@@ -106,3 +114,12 @@ def test_a_failure_is_told_at_the_end_and_the_next_time_goes_on_there(cli: Cli, 
     kernel.ran.clear()
     assert cli("reproduce", "lab.toml", "--engine", "guest", "--no-reuse", "--jobs", "1").status == 0
     assert kernel.ran == ["10p", "20p", "40p"]
+
+
+def test_without_a_page_nothing_is_drawn(cli: Callable[..., Answer], tmp_path: Path) -> None:
+    answer = cli("reproduce", "ucas-reproduce", "--no-report", "--json")
+    assert answer.status == 0, answer.err
+    assert "report" not in json.loads(answer.out)
+    assert not (tmp_path / "report").exists()
+    refused = cli("reproduce", "ucas-reproduce", "--no-report", "--report", "there")
+    assert "--no-report and --report exclude one another" in refused.err

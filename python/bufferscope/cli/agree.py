@@ -28,9 +28,8 @@ def agree(
     ] = None,
     kernel: options.Kernel = None,
     out: options.Out = Path("results"),
-    report: Annotated[
-        Path, typer.Option("--report", metavar="DIR", help="Where the page is written.", file_okay=False)
-    ] = Path("agreement"),
+    report: options.Report = None,
+    no_report: options.NoReport = False,
     overrides: options.Set = None,
     point: options.SomePoints = None,
     seed: options.Seed = 1,
@@ -46,7 +45,7 @@ def agree(
 
     For each metric it shows both means and their difference, whether chance explains the difference (it lies within \
 its 95 % confidence interval, computed from the repetitions), and whether it is small enough not to matter (the \
-aims). A page shows both engines' series in the same charts.
+aims). The page agreement/index.html shows both engines' series in the same charts.
 
     [bold]Examples[/bold]
 
@@ -67,28 +66,32 @@ aims). A page shows both engines' series in the same charts.
     from bufferscope.report import agreement as agreement_page
     from bufferscope.studies import agreement
 
+    directory = options.page(report, no_report, False, Path("agreement"))
     chosen = pair(engines, kernel, here=cluster is None)
     silent, left = quiet or json, f"the runs are in {out}/"
     loaded = read([experiment], overrides)
     (result,) = carry_out(loaded, chosen, out, seed, repeat, jobs, silent, reuse, cluster, wanted=point or ())
     if not silent:
         measure(result, left)
-    drawn = page(report, lambda path, step: agreement_page.build(result, path, step), silent=silent, left=left)
+    drawn = None
+    if directory:
+        drawn = page(directory, lambda path, step: agreement_page.build(result, path, step), silent=silent, left=left)
     compared = at_once("comparing the runs", lambda: agreement.compare(result), f"they are in {out}/")
     _print(compared, result, drawn, json, quiet)
     if strict and compared.count(False):
         raise typer.Exit(1)
 
 
-def _print(agreement: "Agreement", result: "Result", page: Path, json: bool, quiet: bool) -> None:
+def _print(agreement: "Agreement", result: "Result", page: Path | None, json: bool, quiet: bool) -> None:
     if json:
         from bufferscope.cli.documents import agreement_document, print_document
 
-        print_document(agreement_document(agreement, result) | {"report": str(page)})
+        print_document(agreement_document(agreement, result) | ({"report": str(page)} if page else {}))
     elif not quiet:
         from bufferscope.cli.comparisons import print_agreement
         from bufferscope.cli.tables import print_warnings
 
         print_agreement(agreement)
         print_warnings([result])
-        say(f"The page: {page.resolve()}")
+        if page:
+            say(f"The page: {page.resolve()}")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from bufferscope.base.errors import InputError
 from bufferscope.cli import options
 from bufferscope.cli.completion import complete_experiment
 from bufferscope.cli.saying import say
@@ -19,14 +20,36 @@ def list_(
             "--qdiscs", help="List the queueing disciplines instead: what each is for, and the engines that have it."
         ),
     ] = False,
+    controls: Annotated[bool, typer.Option("--controls", help="List TCP's congestion controls instead.")] = False,
+    traffic: Annotated[bool, typer.Option("--traffic", help="List the kinds of [[traffic]] entries instead.")] = False,
+    metrics: Annotated[bool, typer.Option("--metrics", help="List the metrics instead, with their units.")] = False,
+    figures: Annotated[bool, typer.Option("--figures", help="List the figures instead.")] = False,
+    formats: Annotated[
+        bool, typer.Option("--formats", help="List the formats that are read and written instead.")
+    ] = False,
     json: options.Json = False,
 ) -> None:
-    """List the experiments that come with bufferscope.
+    """List the experiments that come with bufferscope, or the names that a file or an option may use.
 
-    Each is a TOML file. [bold]bufferscope show NAME[/bold] prints it; a copy is a good start for your own.
+    Each experiment is a TOML file. [bold]bufferscope show NAME[/bold] prints it; a copy is a good start for your own.
+
+    [bold]Examples[/bold]
+
+      bufferscope list
+
+      bufferscope list --qdiscs
+
+      bufferscope list --metrics --json | jq -r '.metrics[].name'
     """
+    lists = {"controls": controls, "traffic": traffic, "metrics": metrics, "figures": figures, "formats": formats}
+    wanted = [name for name, is_wanted in {"qdiscs": qdiscs, **lists}.items() if is_wanted]
+    if len(wanted) > 1:
+        raise InputError(f"found {' and '.join(f'--{name}' for name in wanted)}; allowed: one list at a time")
     if qdiscs:
         _list_qdiscs(json)
+        return
+    if wanted:
+        _list_names(wanted[0], json)
         return
     from bufferscope.model.experiment import catalogue, load
 
@@ -41,6 +64,23 @@ def list_(
 
         rows = [(e.name, str(len(e.points)), e.title) for e in experiments]
         print_rows("The catalogue", ("Name", "Points", "What it shows"), rows)
+
+
+def _list_names(what: str, json: bool) -> None:
+    """One of `LISTINGS`."""
+    from bufferscope.cli.lists import LISTINGS
+
+    listing = LISTINGS[what]
+    rows = listing.rows()
+    if json:
+        from bufferscope.cli.documents import print_document
+
+        print_document({what: rows})
+    else:
+        from bufferscope.cli.tables import print_rows
+
+        shown = [[str(row[key]) for key in listing.headings] for row in rows]
+        print_rows(listing.title, tuple(listing.headings.values()), shown)
 
 
 def _list_qdiscs(json: bool) -> None:

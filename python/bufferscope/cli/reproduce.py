@@ -32,9 +32,8 @@ def reproduce(
     engine: options.Engine = "sim",
     kernel: options.Kernel = None,
     out: options.Out = Path("results"),
-    report: Annotated[
-        Path, typer.Option("--report", metavar="DIR", help="Where the page is written.", file_okay=False)
-    ] = Path("report"),
+    report: options.Report = None,
+    no_report: options.NoReport = False,
     seed: options.Seed = 1,
     repeat: options.RepeatAsFiled = None,
     full: Annotated[
@@ -80,6 +79,7 @@ and points, as long as that changes no verdict; the page says which, and --full 
     from bufferscope.running.plan import plan
     from bufferscope.running.reproduction import compared, stored
 
+    directory = options.page(report, no_report, False, Path("report"))
     chosen = engines(engine, kernel=kernel)
     silent = quiet or json
     experiments = read(names or catalogue())
@@ -96,32 +96,35 @@ and points, as long as that changes no verdict; the page says which, and --full 
     if brief and not silent:
         names_of_brief = ", ".join(brief)
         print(f"In brief, without a change of any verdict (--full runs all): {names_of_brief}", file=sys.stderr)
-    results, left_out = _carry_out(plans, jobs, silent, cluster)
+    results, left_out = _carry_out(plans, jobs, silent, cluster, has_page=directory is not None)
     others = [name for name in compared() if name not in {each.name for each in chosen}]
     elsewhere = {
         each.name: [evaluated for name in others for evaluated in stored(each, name, out, seed, repeat)]
         for each in experiments
     }
     left = f"the runs are in {out}/"
-    drawn = page(
-        report, lambda path, step: build(results, path, step, elsewhere, brief=brief), silent=silent, left=left
-    )
+    drawn = None
+    if directory:
+        drawn = page(
+            directory, lambda path, step: build(results, path, step, elsewhere, brief=brief), silent=silent, left=left
+        )
     if json:
         from bufferscope.cli.documents import print_document, result_document
 
         made = [result_document(result, elsewhere[result.experiment]) for result in results]
         apart = [each.as_document() for each in left_out]
-        print_document({"report": str(drawn), "experiments": made, "left_out": apart})
+        print_document({**({"report": str(drawn)} if drawn else {}), "experiments": made, "left_out": apart})
     elif not quiet:
         from bufferscope.cli.tables import print_expectations, print_left_out, print_warnings
 
         print_expectations(results, compared(), elsewhere, {each.key: each.reason for each in left_out})
         print_left_out(left_out)
         print_warnings(results)
-        kernel = next((name for name in others if REGISTRY[name].is_kernel), None)
-        if kernel and not any(elsewhere.values()):
-            print(f"A real kernel has not been run. To run it: bufferscope reproduce --engine {kernel}")
-        say(f"The page: {drawn.resolve()}")
+        not_run = next((name for name in others if REGISTRY[name].is_kernel), None)
+        if not_run and not any(elsewhere.values()):
+            print(f"A real kernel has not been run. To run it: bufferscope reproduce --engine {not_run}")
+        if drawn:
+            say(f"The page: {drawn.resolve()}")
     if any(each.failed for each in left_out):
         raise typer.Exit(1)
     if strict:
@@ -129,7 +132,7 @@ and points, as long as that changes no verdict; the page says which, and --full 
 
 
 def _carry_out(
-    plans: Sequence["Sequence[Task]"], jobs: int | None, silent: bool, cluster: str | None
+    plans: Sequence["Sequence[Task]"], jobs: int | None, silent: bool, cluster: str | None, *, has_page: bool
 ) -> "tuple[list[Result], list[LeftOut]]":
     """The results of the experiments of which at least one run succeeded, and the points without runs.
 
@@ -145,7 +148,7 @@ def _carry_out(
     if not tasks:
         raise EngineError(left_out[0].told)
     try:
-        runs = carried_out(tasks, jobs, silent, cluster, afterwards_s=_page_s(tasks))
+        runs = carried_out(tasks, jobs, silent, cluster, afterwards_s=_page_s(tasks) if has_page else 0)
     except RunsFailedError as failure:
         if not failure.finished:
             raise

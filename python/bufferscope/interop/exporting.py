@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 
     from bufferscope.metrics.batch import Batch
 
+ABOUT: Mapping[str, str] = {
+    "csv": "a file per table, for spreadsheets and any other program",
+    "parquet": "the same, typed and compressed, for polars, pandas or R",
+    "json": "the same as JSON, one document per table",
+    "flent": "a data file of Flent for each run (.flent.gz)",
+    "pcapng": "the packets of each run, for Wireshark",
+}
+"""Every format, with what it is."""
 FORMATS = ("csv", "parquet", "json")
 PER_RUN = ("flent",)
 """The formats with a file for each run."""

@@ -162,11 +162,11 @@ class Result:
             for name, found in aggregate(list(of_each(group.runs))).items():
                 if metrics is None or name in metrics:
                     known = definition(name)
-                    numbers = map(_finite, (found.mean, found.low, found.high, found.median))
-                    rows.append((*values, name, known.unit if known else "", found.n, *numbers, found.censored))
-        kinds = {"metric": pl.String, "unit": pl.String, "n": pl.Int64}
-        kinds |= dict.fromkeys(("mean", "low", "high", "median"), pl.Float64) | {"censored": pl.Boolean}
-        return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String) | kinds, orient="row")
+                    values_of = map(_finite, (found.mean, found.low, found.high, found.median))
+                    rows.append((*values, name, known.unit if known else "", found.n, *values_of, found.censored))
+        texts = [(name, pl.String) for name in (*names, "metric", "unit")]
+        numbers = [(name, pl.Float64) for name in ("mean", "low", "high", "median")]
+        return pl.DataFrame(rows, [*texts, ("n", pl.Int64), *numbers, ("censored", pl.Boolean)], orient="row")
 
     def _key(self, name: str) -> str:
         """The name of a column that distinguishes runs; raises `InputError` for another name."""
