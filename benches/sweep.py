@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 import bufferscope as bs
 
@@ -84,7 +84,8 @@ def measured(runs: int, seconds: int, layout: str) -> Mapping[str, float]:
 
         def run(repeat: int, out: str) -> Callable[[], bs.Result]:
             overrides = {"duration": f"{seconds}s"}
-            return lambda: bs.run(lab, overrides, repeat=repeat, jobs=1, out=directory / out, layout=layout)
+            stored = cast(Literal["single", "sweep"], layout)
+            return lambda: bs.run(lab, overrides, repeat=repeat, jobs=1, out=directory / out, layout=stored)
 
         _ = run(1, "before")().metrics
         result, running_ms = timed(run(runs // len(POINTS), "out"))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from bufferscope.base.arguments import (
     EXPERIMENT,
@@ -58,7 +58,7 @@ def run(
     capture: bool = False,
     watcher: Watcher | None = None,
     cluster: str | None = None,
-    layout: str = "auto",
+    layout: Literal["auto", "single", "sweep"] = "auto",
 ) -> Result:
     """Run an experiment: every point of its sweep, with one or several seeds.
 

@@ -176,7 +176,7 @@ def test_the_command_line_captures_and_exports(cli: Cli, tmp_path: Path) -> None
 
 def test_the_simulator_needs_no_capture_and_a_cluster_sends_none(tmp_path: Path) -> None:
     experiment = write(tmp_path, SMALL)
-    with pytest.raises(InputError, match="--capture: --engine is sim, whose packets need no capture"):
+    with pytest.raises(InputError, match="capture: engine is sim, whose packets need no capture"):
         bs.run(experiment, capture=True, out=tmp_path)
-    with pytest.raises(InputError, match="--capture: not with --cluster"):
+    with pytest.raises(InputError, match="capture: not with cluster"):
         bs.run(experiment, engine="guest", capture=True, cluster="local:1", out=tmp_path)

@@ -240,7 +240,7 @@ def test_a_kernel_engine_refuses_the_test_by_name(tmp_path: Path) -> None:
     from bufferscope import _core
 
     point = load(write(tmp_path, HOMES)).points[0]
-    with pytest.raises(_core.PlanError, match=r"traffic `test`: .* netalyzr .*--engine sim"):
+    with pytest.raises(_core.PlanError, match=r"traffic `test`: .* netalyzr; use --engine sim"):
         _core.check_on_linux(point.core)
 
 

@@ -268,7 +268,7 @@ def test_what_no_worker_can_run_is_refused_with_their_reason(there: Cluster, tmp
         bs.run(lab, engine="guest", out=tmp_path, cluster=there.address)
     first = min(there.alive())
     assert f"worker {first} (and 1 more): nowhere not found, and the guest engine needs it" in str(refused.value)
-    little_memory = "from bufferscope import machine\nmachine.available_bytes = lambda: 1000\n"
+    little_memory = "from bufferscope.base import machine\nmachine.available_bytes = lambda: 1000\n"
     needs = r"on sim: worker tcp://.* would need about .* of memory"
     with cluster(tmp_path, [little_memory]) as little, pytest.raises(bs.EngineError, match=needs):
         bs.run(lab, out=tmp_path, cluster=little.address)

@@ -2,12 +2,13 @@
 
 import inspect
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from os import PathLike
 from typing import NamedTuple, ParamSpec, TypeVar
 
-from bufferscope.base.errors import InputError
+from bufferscope.base.errors import ExperimentError, InputError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -68,8 +69,24 @@ def optional(kind: Kind) -> Kind:
     return Kind(f"{kind.words}, or None", lambda value: value is None or kind.fits(value))
 
 
+_OPTION = re.compile(r"(`[^`]*`)|--([a-z]+)\b(?!-)")
+_ARGUMENTS = {"set": "overrides"}
+"""Options of the command line whose arguments in Python are called otherwise."""
+
+
+def in_python(message: str) -> str:
+    """A message about options in terms of arguments; commands in backticks stay as they are.
+
+    >>> in_python("--set a=1: found b; `bufferscope run --set a=2` works, --jobs 2 does not")
+    'overrides a=1: found b; `bufferscope run --set a=2` works, jobs 2 does not'
+    """
+    return _OPTION.sub(lambda found: found[1] or _ARGUMENTS.get(found[2], found[2]), message)
+
+
 def checked(**kinds: Kind) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorate a function: `InputError` names the argument that is not of its kind, what was found and what is allowed.
+
+    Messages from inside the function, which speak of the options of the command line, name the arguments as well.
 
     >>> @checked(out=PATH)
     ... def save(out): ...
@@ -87,7 +104,11 @@ def checked(**kinds: Kind) -> Callable[[Callable[P, R]], Callable[P, R]]:
             for name, kind in kinds.items():
                 if name in given and not kind.fits(given[name]):
                     raise InputError(f"{name}: found {given[name]!r:.60}; allowed: {kind.words}")
-            return function(*args, **kwargs)
+            try:
+                return function(*args, **kwargs)
+            except (InputError, ExperimentError) as error:
+                error.args = (in_python(str(error)), *error.args[1:])
+                raise
 
         return call
 
