@@ -99,7 +99,7 @@ impl Capture {
             let mut data = [0; SNAP_BYTES];
             while let Some(arrival) = receive_beginning(&tap.socket, &mut data)? {
                 let seen_ns = arrival.realtime_ns.and_then(|stamp_ns| stamp_ns.checked_sub(start_ns));
-                // What was there before the run began is none of its packets.
+                // What was captured before the run began does not belong to it.
                 let Some(t_ns) = seen_ns else { continue };
                 let interface = tap.interfaces[usize::from(data[6..12] != tap.hardware)];
                 self.taken.push(Taken { t_ns, interface, length: arrival.bytes as u32, data });

@@ -162,7 +162,7 @@ impl Direction {
         Self { from, to, sending, held: VecDeque::new() }
     }
 
-    /// How late the next frame is; `None` if it is not due yet, or if there is none.
+    /// How late the next frame is; `None` if no frame is due yet.
     fn late(&self) -> Option<u64> {
         read(Clock::CLOCK_MONOTONIC).checked_sub(self.held.front()?.0)
     }

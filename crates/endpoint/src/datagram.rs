@@ -34,7 +34,7 @@ pub fn send_number(socket: &OwnedFd, number: u64, datagram: &mut [u8]) -> io::Re
     }
 }
 
-/// Reads a datagram; `None` if there is none.
+/// Reads a datagram; `None` if no datagram has arrived.
 pub fn take(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<Received>> {
     let Some(arrival) = receive(socket, buffer)? else { return Ok(None) };
     let number =

@@ -16,7 +16,8 @@ pub struct Arrival {
     pub realtime_ns: Option<u64>,
 }
 
-/// Takes the next datagram of a non-blocking socket; `None` if there is none. What does not fit into `buffer` is lost.
+/// Takes the next datagram of a non-blocking socket; `None` if no datagram has arrived. What does not fit
+/// into `buffer` is lost.
 pub fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<Arrival>> {
     receive_with(socket, buffer, MsgFlags::empty())
 }

@@ -69,7 +69,7 @@ pub fn start_connect(socket: &OwnedFd, remote: SocketAddrV4) -> io::Result<()> {
     }
 }
 
-/// A pending connection, with its other end; `None` if there is none.
+/// A pending connection, with its other end; `None` if no connection is pending.
 pub fn accept(listener: &OwnedFd) -> io::Result<Option<(OwnedFd, SocketAddrV4)>> {
     // SAFETY: the address and its length are valid for writes of the given size, and the kernel initialises what it
     // returns.

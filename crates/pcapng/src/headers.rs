@@ -104,7 +104,7 @@ pub fn write(path: &Path, transport: &Transport, is_corrupt: bool, bytes: &mut V
     // Zeros do not change the sum, so the payload counts only with its length.
     let pseudo = if protocol == ICMP { Sum::default() } else { pseudo_header(path, protocol, length) };
     let checksum = pseudo.bytes(&bytes[begins..]).checksum();
-    // RFC 768: 0 says that there is none.
+    // RFC 768: 0 means that there is no checksum.
     let checksum = if protocol == UDP && checksum == 0 { u16::MAX } else { checksum };
     put(bytes, checksum_at, if is_corrupt { checksum ^ 1 } else { checksum });
     ETHERNET_BYTES + IP_HEADER_BYTES + length

@@ -79,7 +79,7 @@ impl Resolver {
         self.departures.bring_stop_forward(stop_ns);
     }
 
-    /// Chooses when the next look-up begins; `None`: there is none.
+    /// Chooses when the next look-up begins; `None`: there are no more look-ups.
     pub fn plan(&mut self, random: &mut impl Uniform) -> Option<u64> {
         let nominal_ns = self.departures.next(&mut || random.bits())?;
         Some(late_ns(nominal_ns, self.jitter_ns, self.stop_ns, random))

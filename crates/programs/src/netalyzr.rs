@@ -229,7 +229,7 @@ impl NetalyzrClient {
 }
 
 impl NetalyzrStage {
-    /// The stage with this number; `None`: there is none.
+    /// The stage with this number; `None` if there is no such stage.
     pub fn of(number: u32) -> Option<Self> {
         [Self::Idle, Self::Down, Self::Up].into_iter().find(|stage| *stage as u32 == number)
     }

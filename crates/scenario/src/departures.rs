@@ -48,7 +48,7 @@ impl UdpTraffic {
         u128::from(self.payload_bytes) * 8 * SECOND_NS
     }
 
-    /// The departures of one flow that begins at `start_ns`; there is none at or after `stop_ns`.
+    /// The departures of one flow that begins at `start_ns`. Nothing departs at or after `stop_ns`.
     pub fn departures(&self, start_ns: u64, stop_ns: u64) -> Departures {
         let periods = self.on_off.map(|lengths| OnOffPeriods { lengths, now: None });
         Departures {
@@ -85,7 +85,7 @@ impl DnsTraffic {
         self.pattern.phase_ns(self.interval_ns)
     }
 
-    /// When look-ups begin, from `start_ns` on; there is none at or after `stop_ns`.
+    /// When look-ups begin, from `start_ns` on. No look-up begins at or after `stop_ns`.
     pub fn departures(&self, start_ns: u64, stop_ns: u64) -> Departures {
         Departures::new((self.interval_ns.into(), 1), self.pattern, start_ns, stop_ns)
     }

@@ -18,7 +18,7 @@ pub(crate) fn text(bytes: &[u8]) -> Result<&str, Problems> {
     })
 }
 
-/// The tables of a text. The parser bounds the depth of nesting, so walking them can't overflow the stack.
+/// The tables of a document. The parser bounds the depth of nesting, so walking them can't overflow the stack.
 pub(crate) fn tables(text: &str) -> Result<Table, Problems> {
     check_size(text.len())?;
     if let Some(position) = text.find('\0') {

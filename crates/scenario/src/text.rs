@@ -16,7 +16,7 @@ const LONGEST: usize = 200;
 /// such as `goodput.total_mbit`. A Python test compares these names with the definitions of the metrics.
 const METRICS_OWN: [&str; 1] = ["total"];
 
-/// What a text may be.
+/// What a string may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextRule {
     /// The name of something. It becomes part of key paths, of the names of metrics, and of names such as `r1>h2` and
@@ -98,7 +98,7 @@ impl TextRule {
 
 macro_rules! texts {
     ($($name:ident),*) => {$(
-        #[doc = concat!("A text that [`TextRule::", stringify!($name), "`] accepts.")]
+        #[doc = concat!("A string that [`TextRule::", stringify!($name), "`] accepts.")]
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
         #[serde(try_from = "String", into = "String")]
         pub(crate) struct $name(String);

@@ -1,7 +1,7 @@
 //! Quantities as `tc` writes them: `10mbit`, `5ms`, `150kb`, `100p` (tc(8), section UNITS).
 //!
-//! Units are known in this module only. Arithmetic is exact: a text that is not a whole number of the base unit (bits a
-//! second, nanoseconds, bytes, packets) is refused instead of rounded. A text that overflows is also refused.
+//! Units are known in this module only. Arithmetic is exact: a quantity that is not a whole number of the base unit
+//! (bits per second, nanoseconds, bytes, packets) is refused instead of rounded, and so is one that overflows.
 //! Departures from tc, which reads with `strtod`: no sign, no exponent, and a rate or time needs its unit (tc reads a
 //! bare `10` as 10 bits a second, or 10 µs, which is rarely meant).
 
@@ -150,7 +150,7 @@ pub(crate) static QUEUE_LENGTH: Dimension = Dimension {
 /// Every dimension, for looking one up by name.
 pub(crate) static DIMENSIONS: [&Dimension; 5] = [&RATE, &TIME, &SIZE, &PACKETS, &QUEUE_LENGTH];
 
-/// Why a text is not a quantity.
+/// Why a string is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum UnitError {
     NotANumber,

@@ -29,7 +29,8 @@ pub(crate) fn read() -> io::Result<Vec<CpuTime>> {
     parse(&text).ok_or_else(|| io::Error::other("/proc/stat is not as proc(5) describes it"))
 }
 
-/// The lines `cpu0 user nice system idle iowait irq softirq steal ...`; `None` if there is none or one is malformed.
+/// The lines `cpu0 user nice system idle iowait irq softirq steal ...`; `None` if there are no such lines or one
+/// is malformed.
 fn parse(text: &str) -> Option<Vec<CpuTime>> {
     let cpu = |line: &str| {
         let mut fields = line.split_ascii_whitespace();

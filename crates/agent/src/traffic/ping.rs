@@ -154,7 +154,7 @@ impl Ping {
         self.probes.last_timeout_ns()
     }
 
-    /// Reads one echo message, which may belong to another ping; false if there is none.
+    /// Reads one echo message, which may belong to another ping; false if no message has arrived.
     fn take(&mut self, stage: Stage, context: &mut RunContext<'_>) -> io::Result<bool> {
         let (socket, kind) = match stage {
             Stage::Far => (&self.target, icmp::REQUEST),

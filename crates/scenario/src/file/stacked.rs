@@ -11,8 +11,8 @@ use crate::qdisc::Queue;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Stacked {
-    /// Its queueing discipline, which must be one that never holds packets back. (Linux' default there is none,
-    /// `noqueue`, with which the interface makes no difference.)
+    /// Its queueing discipline, which must be one that never holds packets back. (Linux' default is `noqueue`,
+    /// with which the interface makes no difference.)
     #[schemars(example = json!({ "qdisc": "pfifo", "limit": "1000p" }))]
     pub(crate) queue: Queue,
 }

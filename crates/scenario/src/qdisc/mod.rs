@@ -260,7 +260,7 @@ macro_rules! disciplines {
             ///
             /// # Panics
             ///
-            /// If there is none of this name.
+            /// If no discipline has this name.
             #[cfg(feature = "testing")]
             pub fn any_named(name: &str) -> proptest::strategy::BoxedStrategy<Self> {
                 use proptest::strategy::Strategy;

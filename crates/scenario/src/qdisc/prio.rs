@@ -24,7 +24,7 @@ pub(crate) struct Keys {
     /// 2 bulk, 4 interactive bulk, 6 interactive; no code point leads to any other.
     #[serde(default = "priomap")]
     priomap: [Band; PRIORITIES],
-    /// The disciplines of the bands, in order. A band for which there is none has a pfifo of 1000 packets.
+    /// The disciplines of the bands, in order. A band without an entry has a pfifo of 1000 packets.
     #[serde(default)]
     inner: Vec<Queue>,
     /// Filters that select a band, whatever the priority of the packet. The first match wins.

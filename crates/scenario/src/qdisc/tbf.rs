@@ -52,7 +52,7 @@ pub struct Tbf {
     pub peak: Option<Peak>,
     /// A packet that would raise the backlog above this is dropped, unless there is an inner discipline.
     pub limit_bytes: u64,
-    /// The discipline in which packets queue; a `bfifo` if there is none.
+    /// The discipline in which packets queue; `None` means a `bfifo`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inner: Option<Box<Qdisc>>,
 }

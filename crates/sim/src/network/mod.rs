@@ -346,7 +346,8 @@ impl Network {
         }
     }
 
-    /// Takes a packet that arrives now off a port's delay line. If there is none, schedules the line's next event.
+    /// Takes a packet that arrives now off a port's delay line. If no packet has arrived, schedules the line's next
+    /// event.
     #[inline]
     pub(crate) fn next_arrival(&mut self, port: PortIndex) -> Option<PacketId> {
         let now_ns = self.now();

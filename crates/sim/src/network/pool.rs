@@ -176,7 +176,7 @@ impl Fifo {
     }
 }
 
-/// What waits in one or several queues.
+/// The packets and bytes in one or several queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Backlog {
     pub(crate) packets: u64,

@@ -244,7 +244,7 @@ mod tests {
         match port.send_next(now_ns, pool, qdisc_events) {
             Passed::Packet(sent) => Some(sent),
             Passed::Nothing => None,
-            Passed::NotBefore(at_ns) => unreachable!("there is none before {at_ns}"),
+            Passed::NotBefore(at_ns) => unreachable!("there is no packet before {at_ns}"),
         }
     }
 

@@ -21,7 +21,7 @@ pub(crate) struct Routes {
     steps: Vec<Option<Step>>,
     /// Nodes with an interface that leads to several links. Packets for any of them are queued at the first port.
     interfaces: Vec<(NodeIndex, Vec<PortIndex>)>,
-    /// The steps without regard to interfaces; empty if there is none.
+    /// The steps without regard to interfaces; empty if there are no interfaces.
     links: Vec<Option<Step>>,
 }
 

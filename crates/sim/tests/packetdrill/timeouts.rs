@@ -32,7 +32,8 @@ fn a_timeout_doubles_the_next() {
 
 #[test]
 fn after_a_timeout_the_rest_is_repaired_by_slow_start() {
-    // ligurio: slow_start/slow-start. With F-RTO the second packet sent is new data if there is any; here is none.
+    // ligurio: slow_start/slow-start. With F-RTO the second packet sent is new data if there is any. Here there is no
+    // new data.
     let mut t = Script::accept(&DEFAULTS, 100);
     t.window = 65_535;
     t.ack(1).write(10_000).sends(1..10_001);

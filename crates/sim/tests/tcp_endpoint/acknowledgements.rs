@@ -32,7 +32,7 @@ fn a_segment_with_more_to_come_is_acknowledged_after_40_ms() {
     let mut net = settled();
     let (from_ns, number) = (net.now_ns, net.pipes[CLIENT].sent.len());
     // The second of two segments, which would trigger an acknowledgement, is lost.
-    net = net.fate(move |n, _| if n == number + 1 { Fate::Drop } else { Fate::Deliver });
+    net = net.faults(move |n, _| if n == number + 1 { Action::Drop } else { Action::Deliver });
     net.act(CLIENT, |end, now_ns, out| end.offer(now_ns, 2 * MSS, out));
     net.run_until(from_ns + 60 * MS);
     // 10 ms on the way and 40 ms of delay. (The tail loss probe comes only after the acknowledgement.)
@@ -89,7 +89,7 @@ fn at_the_start_every_segment_is_acknowledged_at_once() {
 fn a_gap_is_reported_with_every_segment_that_follows() {
     let mut net = settled();
     let (from_ns, number) = (net.now_ns, net.pipes[CLIENT].sent.len());
-    net = net.fate(move |n, _| if n == number { Fate::Drop } else { Fate::Deliver });
+    net = net.faults(move |n, _| if n == number { Action::Drop } else { Action::Deliver });
     net.act(CLIENT, |end, now_ns, out| end.offer(now_ns, 3 * MSS, out));
     net.run_until(from_ns + 15 * MS);
     let sacks: Vec<_> = net
@@ -104,7 +104,7 @@ fn a_gap_is_reported_with_every_segment_that_follows() {
 fn filling_the_gap_is_acknowledged_at_once() {
     let mut net = settled();
     let (from_ns, number) = (net.now_ns, net.pipes[CLIENT].sent.len());
-    net = net.fate(move |n, _| if n == number { Fate::Late(7 * MS) } else { Fate::Deliver });
+    net = net.faults(move |n, _| if n == number { Action::Late(7 * MS) } else { Action::Deliver });
     net.act(CLIENT, |end, now_ns, out| end.offer(now_ns, 2 * MSS, out));
     net.run_until(from_ns + 20 * MS);
     assert_eq!(ack_times_after(&net, from_ns), [10, 17]);
@@ -114,7 +114,7 @@ fn filling_the_gap_is_acknowledged_at_once() {
 fn a_duplicate_is_reported_as_such() {
     let mut net = settled();
     let (from_ns, number) = (net.now_ns, net.pipes[CLIENT].sent.len());
-    net = net.fate(move |n, _| if n == number { Fate::Twice(5 * MS) } else { Fate::Deliver });
+    net = net.faults(move |n, _| if n == number { Action::Twice(5 * MS) } else { Action::Deliver });
     net.act(CLIENT, |end, now_ns, out| end.offer(now_ns, MSS, out));
     net.run_until(from_ns + 20 * MS);
     let ack = net.acks_sent().last().unwrap();

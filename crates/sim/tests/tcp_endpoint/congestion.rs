@@ -27,7 +27,7 @@ fn slow_start_doubles_every_round_trip() {
 #[test]
 fn reno_adds_one_packet_a_round_trip() {
     // One lost packet halves a window of 40 to 20. From then on, it grows by one packet per round trip.
-    let mut net = Net::new(&RENO, 50 * MS).fate(|n, _| if n == 50 { Fate::Drop } else { Fate::Deliver }).stream();
+    let mut net = Net::new(&RENO, 50 * MS).faults(|n, _| if n == 50 { Action::Drop } else { Action::Deliver }).stream();
     net.run_while(|net| net.sample().state != State::Recovery);
     net.run_while(|net| net.sample().state == State::Recovery);
     let start = net.cwnd_packets();
@@ -41,21 +41,21 @@ fn reno_adds_one_packet_a_round_trip() {
     }
 }
 
-/// With one packet in `k` lost, evenly, the window W swings between W/2 and W by a packet a round trip, so that a swing
-/// takes W/2 round trips and carries 3/8 W^2 packets, which are `k`. Its mean is 3/4 W = sqrt(3/2 k): a throughput of
+/// With one packet in `k` lost, evenly, the window W swings between W/2 and W by one packet per round trip, so that a
+/// swing takes W/2 round trips and carries 3/8 W^2 packets, which are `k`. Its mean is 3/4 W = sqrt(3/2 k): a throughput of
 /// sqrt(3/2) / (RTT sqrt(p)) (Mathis, Semke, Mahdavi and Ott, "The macroscopic behavior of the TCP congestion avoidance
 /// algorithm", 1997, equation 3; the kernel counts packets, so that delayed acknowledgements change nothing).
 #[test]
 fn renos_throughput_falls_with_the_square_root_of_the_share_lost() {
     for k in [100, 400, 1600, 6400] {
         let mut lost_from = 0;
-        let mut net = Net::new(&RENO, 50 * MS).fate(move |_, packet| {
+        let mut net = Net::new(&RENO, 50 * MS).faults(move |_, packet| {
             let number = packet.segment.seq / MSS;
             let is_lost = packet.segment.len > 0 && number % k == k - 1 && number > lost_from;
             if is_lost {
                 lost_from = number;
             }
-            if is_lost { Fate::Drop } else { Fate::Deliver }
+            if is_lost { Action::Drop } else { Action::Deliver }
         });
         net = net.stream();
         net.run_until(50 * SECOND);
@@ -72,7 +72,8 @@ fn renos_throughput_falls_with_the_square_root_of_the_share_lost() {
 
 /// The window before and the threshold after the loss of one packet.
 fn reduction(config: &Config) -> (u64, u64) {
-    let mut net = Net::new(config, 50 * MS).fate(|n, _| if n == 150 { Fate::Drop } else { Fate::Deliver }).stream();
+    let mut net =
+        Net::new(config, 50 * MS).faults(|n, _| if n == 150 { Action::Drop } else { Action::Deliver }).stream();
     let mut before = 0;
     net.run_while(|net| {
         if net.sample().state < State::Recovery {
@@ -96,7 +97,8 @@ fn a_loss_halves_renos_window_and_takes_three_tenths_of_cubics() {
 #[test]
 fn during_recovery_the_window_falls_in_proportion() {
     // PRR: ssthresh packets are sent while prior_cwnd are delivered, so the window is reached smoothly, not at once.
-    let mut net = Net::new(&RENO, 50 * MS).fate(|n, _| if n == 150 { Fate::Drop } else { Fate::Deliver }).stream();
+    let mut net =
+        Net::new(&RENO, 50 * MS).faults(|n, _| if n == 150 { Action::Drop } else { Action::Deliver }).stream();
     let mut windows = vec![];
     net.run_while(|net| net.sample().state != State::Recovery);
     let (begin_ns, ssthresh) = (net.now_ns, net.sample().ssthresh_bytes.unwrap() / MSS);
@@ -170,7 +172,8 @@ fn renos_sawtooth_runs_between_half_and_all_of_pipe_and_queue() {
 fn an_ecn_mark_reduces_once_a_round_trip_and_nothing_is_lost() {
     let ecn = Config { ecn: true, ..RENO };
     // All packets between the 100th and the 120th are marked: one congestion, not twenty.
-    let mut net = Net::new(&ecn, 50 * MS).fate(|n, _| if (100..120).contains(&n) { Fate::Mark } else { Fate::Deliver });
+    let mut net =
+        Net::new(&ecn, 50 * MS).faults(|n, _| if (100..120).contains(&n) { Action::Mark } else { Action::Deliver });
     net = net.stream();
     let mut before = 0;
     net.run_while(|net| {
@@ -195,9 +198,9 @@ fn an_ecn_mark_reduces_once_a_round_trip_and_nothing_is_lost() {
 fn accurate_ecn_counts_every_mark() {
     let accurate = Config { accurate_ecn: true, ..RENO };
     let mark = |n: usize, p: &Packet| {
-        if p.segment.len > 0 && (100..120).contains(&n) { Fate::Mark } else { Fate::Deliver }
+        if p.segment.len > 0 && (100..120).contains(&n) { Action::Mark } else { Action::Deliver }
     };
-    let mut net = Net::new(&accurate, 50 * MS).fate(mark).stream();
+    let mut net = Net::new(&accurate, 50 * MS).faults(mark).stream();
     net.run_while(|net| net.sample().state != State::Cwr);
     net.run_while(|net| net.sample().state == State::Cwr);
     net.run_until(net.now_ns + SECOND);
@@ -220,7 +223,7 @@ fn without_agreement_nothing_is_ecn_capable() {
 #[test]
 fn marks_again_in_the_next_round_trip_reduce_again() {
     let ecn = Config { ecn: true, ..RENO };
-    let mut net = Net::new(&ecn, 50 * MS).fate(|n, _| if n >= 100 { Fate::Mark } else { Fate::Deliver }).stream();
+    let mut net = Net::new(&ecn, 50 * MS).faults(|n, _| if n >= 100 { Action::Mark } else { Action::Deliver }).stream();
     net.run_until(5 * SECOND);
     assert!(net.cwnd_packets() <= 3, "{}", net.cwnd_packets());
     assert!(net.data_sent().filter(|p| p.segment.flags.cwr()).count() >= 5);
@@ -255,7 +258,7 @@ fn a_window_that_a_slow_application_does_not_use_stays_while_it_is_answered() {
     assert_eq!(net.cwnd_packets(), grown);
     // After a timeout without an answer, the window shrinks halfway to the ten packets that were out at first: (80 +
     // 10) / 2.
-    net = net.fate_back(|_, _| Fate::Drop);
+    net = net.faults_back(|_, _| Action::Drop);
     let mut shrunk = grown;
     while shrunk == grown && net.now_ns < 4 * SECOND {
         net.act(CLIENT, |end, now_ns, out| end.offer(now_ns, MSS, out));

@@ -39,7 +39,8 @@ fn the_handshake_measures_the_round_trip() {
 
 #[test]
 fn a_lost_syn_is_repeated_after_1_2_and_4_seconds() {
-    let mut net = Net::new(&Config::default(), 10 * MS).fate(|n, _| if n < 3 { Fate::Drop } else { Fate::Deliver });
+    let mut net =
+        Net::new(&Config::default(), 10 * MS).faults(|n, _| if n < 3 { Action::Drop } else { Action::Deliver });
     net = net.upload(1000);
     net.run_to_end(60 * SECOND);
     assert_eq!(syns(&net, CLIENT), [0, 1, 3, 7]);
@@ -49,15 +50,15 @@ fn a_lost_syn_is_repeated_after_1_2_and_4_seconds() {
 #[test]
 fn linear_timeouts_are_the_syns_not_the_syn_acks() {
     let config = Config { syn_linear_timeouts: 2, ..Config::default() };
-    let mut net = Net::new(&config, 10 * MS).fate(|n, _| if n < 5 { Fate::Drop } else { Fate::Deliver });
+    let mut net = Net::new(&config, 10 * MS).faults(|n, _| if n < 5 { Action::Drop } else { Action::Deliver });
     net = net.upload(1000);
     net.run_to_end(60 * SECOND);
     assert_eq!(syns(&net, CLIENT), [0, 1, 2, 3, 5, 9]);
     assert_eq!(net.ends[SERVER].received_bytes(), 1000);
 
     // Only the client's first segment arrives. The server retransmits by itself.
-    let mut net = Net::new(&config, 10 * MS).fate(|n, _| if n == 0 { Fate::Deliver } else { Fate::Drop });
-    net = net.fate_back(|_, _| Fate::Drop).upload(1000);
+    let mut net = Net::new(&config, 10 * MS).faults(|n, _| if n == 0 { Action::Deliver } else { Action::Drop });
+    net = net.faults_back(|_, _| Action::Drop).upload(1000);
     net.run_until(20 * SECOND);
     assert_eq!(syns(&net, SERVER), [0, 1, 3, 7, 15]);
 }
@@ -67,7 +68,7 @@ fn after_two_lost_syns_the_window_starts_from_one_packet() {
     // The kernel tolerates the first loss (RFC 5681, section 3.1, would not).
     for (lost, initial) in [(0, 10), (1, 10), (2, 1)] {
         let mut net = Net::new(&Config::default(), 10 * MS);
-        net = net.fate(move |n, _| if n < lost { Fate::Drop } else { Fate::Deliver }).stream();
+        net = net.faults(move |n, _| if n < lost { Action::Drop } else { Action::Deliver }).stream();
         net.run_while(|net| net.data_sent().next().is_none());
         assert_eq!(net.data_sent().count(), initial, "after {lost} lost SYNs");
     }
@@ -76,7 +77,7 @@ fn after_two_lost_syns_the_window_starts_from_one_packet() {
 #[test]
 fn a_lost_syn_ack_costs_a_second() {
     let mut net = Net::new(&Config::default(), 10 * MS);
-    net = net.fate_back(|n, _| if n == 0 { Fate::Drop } else { Fate::Deliver }).upload(1000);
+    net = net.faults_back(|n, _| if n == 0 { Action::Drop } else { Action::Deliver }).upload(1000);
     net.run_to_end(60 * SECOND);
     // The client's SYN is repeated 1 s after the first, and answered; that puts off the server's own timer.
     let first = net.data_sent().next().unwrap().sent_ns;
@@ -92,7 +93,7 @@ fn hosts_whose_clocks_tick_together_repeat_syn_and_syn_ack_together() {
     // has left and is answered too. A SYN-ACK sent three times means two losses to the server, as far as it knows: it
     // begins with one packet.
     let config = Config { timers: Timers::Jiffies { age_ns: 0 }, ..Config::default() };
-    let mut net = Net::new(&config, 10 * MS).fate_back(|n, _| if n == 0 { Fate::Drop } else { Fate::Deliver });
+    let mut net = Net::new(&config, 10 * MS).faults_back(|n, _| if n == 0 { Action::Drop } else { Action::Deliver });
     net.act(CLIENT, |end, now_ns, out| end.connect(now_ns, out));
     net.act(SERVER, |end, now_ns, out| end.offer(now_ns, 100_000, out));
     net.run_until(1046 * MS);
@@ -103,7 +104,7 @@ fn hosts_whose_clocks_tick_together_repeat_syn_and_syn_ack_together() {
 #[test]
 fn a_lost_handshake_acknowledgement_is_made_up_for_by_data() {
     let mut net = Net::new(&Config::default(), 10 * MS);
-    net = net.fate(|n, _| if n == 1 { Fate::Drop } else { Fate::Deliver }).upload(1000);
+    net = net.faults(|n, _| if n == 1 { Action::Drop } else { Action::Deliver }).upload(1000);
     net.run_to_end(60 * SECOND);
     assert_eq!(net.ends[SERVER].received_bytes(), 1000);
     assert!(net.now_ns < SECOND);
@@ -115,7 +116,7 @@ fn a_lost_fin_is_sent_again() {
     net.act(CLIENT, |end, now_ns, out| end.connect(now_ns, out));
     net.run_until(SECOND);
     let number = net.pipes[CLIENT].sent.len();
-    net = net.fate(move |n, _| if n == number { Fate::Drop } else { Fate::Deliver });
+    net = net.faults(move |n, _| if n == number { Action::Drop } else { Action::Deliver });
     net.act(CLIENT, |end, now_ns, out| end.finish_sending(now_ns, out));
     net.run_to_end(60 * SECOND);
     let fins: Vec<_> =
@@ -129,7 +130,7 @@ fn a_lost_fin_is_sent_again() {
 fn a_lost_last_acknowledgement_is_given_again_by_a_closed_endpoint() {
     let mut net = Net::new(&Config::default(), 10 * MS).upload(100);
     // SYN, ACK, data with FIN, and then the acknowledgement of the server's FIN.
-    net = net.fate(|n, _| if n == 3 { Fate::Drop } else { Fate::Deliver });
+    net = net.faults(|n, _| if n == 3 { Action::Drop } else { Action::Deliver });
     net.run_to_end(60 * SECOND);
     let fins = net.pipes[SERVER].sent.iter().filter(|p| p.segment.flags.fin()).count();
     assert_eq!(fins, 2);

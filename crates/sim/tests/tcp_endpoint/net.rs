@@ -2,7 +2,7 @@
 //! limit and a plan of faults. After every event, the invariants are checked (see
 //! [`Witness`](crate::witness::Witness)).
 
-pub(crate) use crate::pipe::{Fate, Packet, Pipe};
+pub(crate) use crate::pipe::{Action, Packet, Pipe};
 
 use crate::witness::Witness;
 use bufferscope_sim::tcp::{Config, Egress, Endpoint, Outgoing, Role, Sample, Segment};
@@ -90,14 +90,14 @@ impl Net {
     }
 
     /// Faults on the way from client to server.
-    pub(crate) fn fate(mut self, fate: impl FnMut(usize, &Packet) -> Fate + 'static) -> Self {
-        self.pipes[CLIENT].fate = Box::new(fate);
+    pub(crate) fn faults(mut self, plan: impl FnMut(usize, &Packet) -> Action + 'static) -> Self {
+        self.pipes[CLIENT].plan = Box::new(plan);
         self
     }
 
     /// Faults on the way back.
-    pub(crate) fn fate_back(mut self, fate: impl FnMut(usize, &Packet) -> Fate + 'static) -> Self {
-        self.pipes[SERVER].fate = Box::new(fate);
+    pub(crate) fn faults_back(mut self, plan: impl FnMut(usize, &Packet) -> Action + 'static) -> Self {
+        self.pipes[SERVER].plan = Box::new(plan);
         self
     }
 

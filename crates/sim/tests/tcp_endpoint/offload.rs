@@ -4,7 +4,7 @@ use bufferscope_scenario::Congestion;
 use bufferscope_sim::tcp::Config;
 
 use crate::net::{CLIENT, MS, MSS, Net, SECOND, SERVER};
-use crate::pipe::Fate;
+use crate::pipe::Action;
 
 const RENO: Config = Config { congestion: Congestion::Reno, gso_max_segs: 45, ..Config::DEFAULT };
 
@@ -73,13 +73,13 @@ fn no_packet_holds_more_than_is_allowed_and_every_byte_arrives() {
 fn a_lost_packet_costs_the_segments_that_it_held() {
     let mut lost = None;
     let net = Net::new(&RENO, 20 * MS).bottleneck(10_000_000, 1000);
-    let net = net.fate(move |n, packet| {
+    let net = net.faults(move |n, packet| {
         let is_it = n > 40 && lost.is_none() && packet.segment.len > 1448;
         if is_it {
             lost = Some(n);
-            return Fate::Drop;
+            return Action::Drop;
         }
-        Fate::Deliver
+        Action::Deliver
     });
     let mut net = net.stream();
     net.run_until(2 * SECOND);

@@ -27,7 +27,7 @@ fn what_an_early_drop_took_counts_as_sent_and_halves_the_window_before_any_ackno
     // Numbers 0 and 1 are the SYN and the handshake's acknowledgement.
     let mut net = Net::new(&RENO, 10 * MS)
         .own_host()
-        .fate(|n, _| if n == 4 { Fate::Congest } else { Fate::Deliver })
+        .faults(|n, _| if n == 4 { Action::Congest } else { Action::Deliver })
         .upload(100 * MSS);
     net.run_while(|net| net.data_sent().count() == 0);
     let sample = net.sample();

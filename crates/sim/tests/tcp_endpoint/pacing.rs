@@ -42,7 +42,8 @@ fn without_pacing_a_window_leaves_as_fast_as_it_is_acknowledged() {
 
 #[test]
 fn the_rate_follows_window_and_round_trip_time() {
-    let mut net = Net::new(&PACED, 50 * MS).fate(|n, _| if n == 150 { Fate::Drop } else { Fate::Deliver }).stream();
+    let mut net =
+        Net::new(&PACED, 50 * MS).faults(|n, _| if n == 150 { Action::Drop } else { Action::Deliver }).stream();
     net.run_while(|net| net.sample().state != State::Recovery);
     net.run_while(|net| net.sample().state == State::Recovery);
     net.run_until(net.now_ns + 500 * MS);
@@ -56,7 +57,9 @@ fn the_rate_follows_window_and_round_trip_time() {
 fn what_is_lost_is_repaired_at_the_pace_too() {
     let lost = 100..120;
     let mut net = Net::new(&PACED, 50 * MS);
-    net = net.fate(move |n, p| if lost.contains(&n) && !p.again { Fate::Drop } else { Fate::Deliver }).upload(500_000);
+    net = net
+        .faults(move |n, p| if lost.contains(&n) && !p.again { Action::Drop } else { Action::Deliver })
+        .upload(500_000);
     net.run_to_end(10 * SECOND);
     assert_eq!(net.ends[SERVER].received_bytes(), 500_000);
     let repaired: Vec<u64> = net.data_sent().filter(|p| p.again).map(|p| p.sent_ns).collect();

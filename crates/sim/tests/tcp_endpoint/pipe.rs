@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 /// What happens to one packet on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum Action {
     Deliver,
     Drop,
     /// Delivered, later by this time.
@@ -31,7 +31,7 @@ pub(crate) struct Packet {
 }
 
 /// Decides about each packet, given its number in its direction, from 0.
-pub(crate) type Plan = Box<dyn FnMut(usize, &Packet) -> Fate>;
+pub(crate) type Plan = Box<dyn FnMut(usize, &Packet) -> Action>;
 
 /// One direction.
 pub(crate) struct Pipe {
@@ -42,7 +42,7 @@ pub(crate) struct Pipe {
     /// The queue is that of the sending host, which learns what happens to its packets.
     pub(crate) own_host: bool,
     /// What happens to each packet.
-    pub(crate) fate: Plan,
+    pub(crate) plan: Plan,
     /// Everything handed to this direction, but for what the sending host had no room for.
     pub(crate) sent: Vec<Packet>,
     /// Everything that came out of it, with the time.
@@ -70,7 +70,7 @@ impl Pipe {
             rates: vec![],
             limit_packets: usize::MAX,
             own_host: false,
-            fate: Box::new(|_, _| Fate::Deliver),
+            plan: Box::new(|_, _| Action::Deliver),
             sent: vec![],
             delivered: vec![],
             overflowed: 0,
@@ -79,7 +79,7 @@ impl Pipe {
     }
 
     pub(crate) fn carry(&mut self, packet: Packet) -> Carried {
-        let fate = (self.fate)(self.sent.len(), &packet);
+        let action = (self.plan)(self.sent.len(), &packet);
         let now_ns = packet.sent_ns;
         let lost = |xmit| Carried { xmit, leaves_ns: now_ns, arrivals: vec![] };
         let place = self.depart(&packet);
@@ -88,19 +88,19 @@ impl Pipe {
         }
         self.sent.push(packet);
         let Some((leaves_ns, sent_ns)) = place else { return lost(Xmit::Left) };
-        if fate == Fate::Congest && self.own_host {
+        if action == Action::Congest && self.own_host {
             return lost(Xmit::Congested);
         }
         let xmit = if self.own_host && leaves_ns > now_ns { Xmit::Queued } else { Xmit::Left };
         let at_ns = sent_ns + self.delay_ns;
         let ecn = packet.ecn;
-        let arrivals = match fate {
-            Fate::Deliver => vec![(at_ns, ecn)],
-            Fate::Drop | Fate::Congest => vec![],
-            Fate::Late(by_ns) => vec![(at_ns + by_ns, ecn)],
-            Fate::Twice(by_ns) => vec![(at_ns, ecn), (at_ns + by_ns, ecn)],
-            Fate::Mark if ecn == Ecn::NotEct => vec![(at_ns, ecn)],
-            Fate::Mark => vec![(at_ns, Ecn::Ce)],
+        let arrivals = match action {
+            Action::Deliver => vec![(at_ns, ecn)],
+            Action::Drop | Action::Congest => vec![],
+            Action::Late(by_ns) => vec![(at_ns + by_ns, ecn)],
+            Action::Twice(by_ns) => vec![(at_ns, ecn), (at_ns + by_ns, ecn)],
+            Action::Mark if ecn == Ecn::NotEct => vec![(at_ns, ecn)],
+            Action::Mark => vec![(at_ns, Ecn::Ce)],
         };
         Carried { xmit, leaves_ns, arrivals }
     }

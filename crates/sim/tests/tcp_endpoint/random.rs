@@ -11,7 +11,7 @@ use std::ops::Range;
 #[derive(Clone, Debug)]
 struct Adversary {
     /// For each packet in turn, then from the beginning.
-    fates: Vec<Fate>,
+    actions: Vec<Action>,
     /// Nothing gets through during these times.
     outages: Vec<Range<u64>>,
     /// Rates and how long they last; none: no bottleneck.
@@ -37,31 +37,31 @@ const LONGEST_WAIT_NS: u64 = 140 * SECOND;
 /// Slowest rate, in bits per second.
 const SLOWEST: u64 = 50_000;
 
-fn fates() -> impl Strategy<Value = Vec<Fate>> {
+fn actions() -> impl Strategy<Value = Vec<Action>> {
     // From a path that is almost free of faults to one on which no packet is safe.
     (1u32..60).prop_flat_map(|good| {
-        let fate = prop_oneof![
-            good => Just(Fate::Deliver),
-            2 => Just(Fate::Drop),
-            2 => (0..60 * MS).prop_map(Fate::Late),
-            1 => (0..60 * MS).prop_map(Fate::Twice),
-            1 => Just(Fate::Mark),
-            1 => Just(Fate::Congest),
+        let action = prop_oneof![
+            good => Just(Action::Deliver),
+            2 => Just(Action::Drop),
+            2 => (0..60 * MS).prop_map(Action::Late),
+            1 => (0..60 * MS).prop_map(Action::Twice),
+            1 => Just(Action::Mark),
+            1 => Just(Action::Congest),
         ];
-        prop::collection::vec(fate, 1..300)
+        prop::collection::vec(action, 1..300)
     })
 }
 
 prop_compose! {
     fn adversary()(
-        fates in fates(),
+        actions in actions(),
         outages in prop::collection::vec((0..20 * SECOND, 0..5 * SECOND), 0..3),
         rates in prop::collection::vec((SLOWEST..50_000_000, 10 * MS..3 * SECOND), 0..6),
         limit_packets in 2usize..100,
         own_host: bool,
     ) -> Adversary {
         let outages = outages.into_iter().map(|(from_ns, ns)| from_ns..from_ns + ns).collect();
-        Adversary { fates, outages, rates, limit_packets, own_host }
+        Adversary { actions, outages, rates, limit_packets, own_host }
     }
 }
 
@@ -102,11 +102,11 @@ prop_compose! {
 impl Adversary {
     /// Applies the faults to a direction until `works_ns`.
     fn set_up(&self, pipe: &mut Pipe, works_ns: u64) {
-        let Self { fates, outages, .. } = self.clone();
-        pipe.fate = Box::new(move |n, packet| match packet.sent_ns {
-            at_ns if at_ns >= works_ns => Fate::Deliver,
-            at_ns if outages.iter().any(|outage| outage.contains(&at_ns)) => Fate::Drop,
-            _ => fates[n % fates.len()],
+        let Self { actions, outages, .. } = self.clone();
+        pipe.plan = Box::new(move |n, packet| match packet.sent_ns {
+            at_ns if at_ns >= works_ns => Action::Deliver,
+            at_ns if outages.iter().any(|outage| outage.contains(&at_ns)) => Action::Drop,
+            _ => actions[n % actions.len()],
         });
         let mut from_ns = 0;
         for &(rate, lasts_ns) in &self.rates {

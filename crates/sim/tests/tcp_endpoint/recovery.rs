@@ -10,7 +10,7 @@ fn reno() -> Config {
 
 /// Drops the given packets of the client. Number 0 is the SYN, 1 the handshake's acknowledgement, 2 the first data.
 fn losing(numbers: &'static [usize]) -> Net {
-    Net::new(&reno(), 50 * MS).fate(|n, _| if numbers.contains(&n) { Fate::Drop } else { Fate::Deliver })
+    Net::new(&reno(), 50 * MS).faults(|n, _| if numbers.contains(&n) { Action::Drop } else { Action::Deliver })
 }
 
 fn retransmissions(net: &Net) -> Vec<u64> {
@@ -44,9 +44,9 @@ fn a_lost_retransmission_is_found_without_a_timeout() {
     // RACK: segments sent after the retransmission have been delivered, so it is lost.
     let mut seen = 0;
     let mut net = Net::new(&reno(), 50 * MS)
-        .fate(move |n, p| {
+        .faults(move |n, p| {
             seen += usize::from(p.again);
-            if n == 40 || (p.again && seen == 1) { Fate::Drop } else { Fate::Deliver }
+            if n == 40 || (p.again && seen == 1) { Action::Drop } else { Action::Deliver }
         })
         .upload(500_000);
     let mut states = vec![];
@@ -97,9 +97,9 @@ fn a_probe_that_repairs_the_only_loss_still_counts_as_congestion() {
 fn a_probe_of_something_that_had_arrived_is_no_congestion() {
     // The last segment arrives, but its acknowledgement is lost, so the receiver reports the probe as a duplicate.
     let mut net = Net::new(&reno(), 50 * MS);
-    net = net.fate_back(
-        |_, p| if p.segment.ack == 1 + 10 * MSS && p.sent_ns < 300 * MS { Fate::Drop } else { Fate::Deliver },
-    );
+    net = net.faults_back(|_, p| {
+        if p.segment.ack == 1 + 10 * MSS && p.sent_ns < 300 * MS { Action::Drop } else { Action::Deliver }
+    });
     net.act(CLIENT, |end, now_ns, out| {
         end.connect(now_ns, out);
         end.offer(now_ns, 10 * MSS, out);
@@ -115,7 +115,7 @@ fn a_probe_of_something_that_had_arrived_is_no_congestion() {
 fn the_timeout_doubles_while_nothing_comes_back() {
     // Everything from the third data packet on is lost for 10 s.
     let mut net = Net::new(&reno(), 50 * MS);
-    net = net.fate(|n, p| if n >= 30 && p.sent_ns < 10 * SECOND { Fate::Drop } else { Fate::Deliver }).stream();
+    net = net.faults(|n, p| if n >= 30 && p.sent_ns < 10 * SECOND { Action::Drop } else { Action::Deliver }).stream();
     net.run_until(20 * SECOND);
     let times = retransmissions(&net);
     // The probe repeats nothing (it sends new data), so retransmissions are timeouts: RTO = 100 + 200 ms, then doubled.
@@ -130,8 +130,8 @@ fn the_time_until_a_retransmission_is_not_taken_for_a_round_trip() {
     // The first of ten is lost, and so are the probe and all acknowledgements: the retransmission at 602 ms is answered
     // for all ten at 702 ms. They were sent at 100 ms, but the round trip is what the timestamp says (Karn's rule).
     let mut net = Net::new(&reno(), 50 * MS)
-        .fate(|n, p| if n == 2 || (p.again && p.sent_ns < 600 * MS) { Fate::Drop } else { Fate::Deliver })
-        .fate_back(|_, p| if (120 * MS..600 * MS).contains(&p.sent_ns) { Fate::Drop } else { Fate::Deliver })
+        .faults(|n, p| if n == 2 || (p.again && p.sent_ns < 600 * MS) { Action::Drop } else { Action::Deliver })
+        .faults_back(|_, p| if (120 * MS..600 * MS).contains(&p.sent_ns) { Action::Drop } else { Action::Deliver })
         .upload(10 * MSS);
     net.run_while(|net| net.ends[CLIENT].acked_bytes() == 0);
     assert_eq!(net.now_ns / MS, 702);
@@ -141,7 +141,9 @@ fn the_time_until_a_retransmission_is_not_taken_for_a_round_trip() {
 #[test]
 fn after_a_timeout_the_window_starts_from_one_and_grows_to_half() {
     let mut net = Net::new(&reno(), 50 * MS);
-    net = net.fate(|_, p| if (450 * MS..SECOND).contains(&p.sent_ns) { Fate::Drop } else { Fate::Deliver }).stream();
+    net = net
+        .faults(|_, p| if (450 * MS..SECOND).contains(&p.sent_ns) { Action::Drop } else { Action::Deliver })
+        .stream();
     let mut before = 0;
     net.run_while(|net| {
         if net.sample().state != State::Loss {
@@ -163,10 +165,10 @@ fn a_retransmission_lost_after_a_timeout_is_congestion_again() {
     // As above, and of the retransmissions that follow the 40th is lost: recovery follows, not another timeout.
     let mut repeated = 0;
     let mut net = Net::new(&reno(), 50 * MS).stream();
-    net = net.fate(move |_, p| {
+    net = net.faults(move |_, p| {
         repeated += usize::from(p.again && p.sent_ns >= SECOND);
         let fortieth = p.again && p.sent_ns >= SECOND && repeated == 40;
-        if fortieth || (450 * MS..SECOND).contains(&p.sent_ns) { Fate::Drop } else { Fate::Deliver }
+        if fortieth || (450 * MS..SECOND).contains(&p.sent_ns) { Action::Drop } else { Action::Deliver }
     });
     let mut states = vec![];
     net.run_while(|net| {
@@ -183,7 +185,7 @@ fn a_retransmission_lost_after_a_timeout_is_congestion_again() {
 fn a_little_reordering_is_no_loss() {
     // One packet is overtaken by two others. Two selective acknowledgements are fewer than three.
     let mut net = Net::new(&reno(), 50 * MS).bottleneck(10_000_000, 1000);
-    net = net.fate(|n, _| if n == 40 { Fate::Late(3 * MS) } else { Fate::Deliver }).upload(500_000);
+    net = net.faults(|n, _| if n == 40 { Action::Late(3 * MS) } else { Action::Deliver }).upload(500_000);
     net.run_to_end(10 * SECOND);
     assert_eq!(net.sample().retransmits, 0);
     assert_eq!(net.sample().ssthresh_bytes, None);
@@ -194,11 +196,12 @@ fn once_reordering_was_seen_a_quarter_round_trip_of_it_is_tolerated() {
     // One packet is overtaken by two others, which is seen for what it is. From then on every 50th is 15 ms late, so
     // that 12 overtake it: far more than three, but the reordering window is 100 / 4 = 25 ms.
     let late = |n: usize| match n {
-        40 => Fate::Late(3 * MS),
-        n if n > 100 && n % 50 == 0 => Fate::Late(15 * MS),
-        _ => Fate::Deliver,
+        40 => Action::Late(3 * MS),
+        n if n > 100 && n % 50 == 0 => Action::Late(15 * MS),
+        _ => Action::Deliver,
     };
-    let mut net = Net::new(&reno(), 50 * MS).bottleneck(10_000_000, 10_000).fate(move |n, _| late(n)).upload(2_000_000);
+    let mut net =
+        Net::new(&reno(), 50 * MS).bottleneck(10_000_000, 10_000).faults(move |n, _| late(n)).upload(2_000_000);
     net.run_to_end(60 * SECOND);
     assert_eq!(net.sample().retransmits, 0);
 }

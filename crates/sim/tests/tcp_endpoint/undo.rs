@@ -30,7 +30,7 @@ fn a_fast_retransmit_of_a_packet_that_was_only_late_is_undone() {
     // Packet 50 arrives 60 ms late: its successors' acknowledgements have it sent again, and the first
     // acknowledgement of it echoes the clock of the original.
     let mut net =
-        Net::new(&RENO, 50 * MS).fate(|n, _| if n == 50 { Fate::Late(60 * MS) } else { Fate::Deliver }).stream();
+        Net::new(&RENO, 50 * MS).faults(|n, _| if n == 50 { Action::Late(60 * MS) } else { Action::Deliver }).stream();
     let mut before = 0;
     net.run_while(|net| {
         if net.sample().state < State::Recovery {
@@ -52,9 +52,9 @@ fn a_delay_that_outlasts_the_timeout_is_no_loss() {
     // and is undone when the originals' acknowledgements come in. Only the head is retransmitted.
     let still = 395 * MS..SECOND;
     let late = move |_: usize, p: &Packet| {
-        if still.contains(&p.sent_ns) { Fate::Late(still.end - p.sent_ns) } else { Fate::Deliver }
+        if still.contains(&p.sent_ns) { Action::Late(still.end - p.sent_ns) } else { Action::Deliver }
     };
-    let mut net = Net::new(&RENO, 50 * MS).fate(late).stream();
+    let mut net = Net::new(&RENO, 50 * MS).faults(late).stream();
     net.run_until(399 * MS);
     let before = net.cwnd_packets();
     let seen = states(&mut net, 2 * SECOND);
@@ -66,7 +66,7 @@ fn a_delay_that_outlasts_the_timeout_is_no_loss() {
 
 #[test]
 fn a_real_loss_is_not_undone() {
-    let mut net = Net::new(&RENO, 50 * MS).fate(|n, _| if n == 50 { Fate::Drop } else { Fate::Deliver }).stream();
+    let mut net = Net::new(&RENO, 50 * MS).faults(|n, _| if n == 50 { Action::Drop } else { Action::Deliver }).stream();
     net.run_while(|net| net.sample().state < State::Recovery);
     let ssthresh = net.sample().ssthresh_bytes.unwrap();
     net.run_while(|net| net.sample().state == State::Recovery);
@@ -77,10 +77,11 @@ fn a_real_loss_is_not_undone() {
 fn with_reordering_the_window_for_it_grows_until_nothing_is_sent_again() {
     // Every 20th packet is 40 ms late on a path of 100 ms: more than the quarter round trip that RACK begins with. Once
     // duplicates have been reported it waits longer.
-    let late = |n: usize, _: &Packet| if n > 40 && n.is_multiple_of(20) { Fate::Late(40 * MS) } else { Fate::Deliver };
+    let late =
+        |n: usize, _: &Packet| if n > 40 && n.is_multiple_of(20) { Action::Late(40 * MS) } else { Action::Deliver };
     // The receive window keeps the queue from overflowing.
     let config = Config { rmem_default_bytes: 500_000, rmem_max_bytes: 500_000, ..RENO };
-    let mut net = Net::new(&config, 50 * MS).bottleneck(10_000_000, 1000).fate(late).stream();
+    let mut net = Net::new(&config, 50 * MS).bottleneck(10_000_000, 1000).faults(late).stream();
     net.run_until(10 * SECOND);
     let early = net.sample().retransmits;
     assert!(early > 0);

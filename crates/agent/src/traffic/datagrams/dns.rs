@@ -92,14 +92,14 @@ impl Dns {
         Ok(())
     }
 
-    /// Answers one question; false if there is none.
+    /// Answers one question; false if no question has arrived.
     fn answer(&mut self) -> io::Result<bool> {
         let Some(received) = take(&self.sockets[0], &mut self.buffer)? else { return Ok(false) };
         send(&self.sockets[0], self.server.answer(received.number), &mut self.buffer)?;
         Ok(true)
     }
 
-    /// Takes one answer; false if there is none.
+    /// Takes one answer; false if no answer has arrived.
     fn take_answer(&mut self, context: &mut RunContext<'_>) -> io::Result<bool> {
         let Some(received) = take(&self.sockets[1], &mut self.buffer)? else { return Ok(false) };
         let at_ns = context.arrival_ns(received.stamp_ns);

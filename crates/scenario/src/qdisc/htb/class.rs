@@ -63,7 +63,7 @@ pub struct HtbClass {
     pub quantum_bytes: Option<u32>,
     /// Priority: classes with a lower number are served first.
     pub prio: u8,
-    /// The discipline in which its packets queue; a `pfifo` if there is none.
+    /// The discipline in which its packets queue; `None` means a `pfifo`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inner: Option<Box<Qdisc>>,
 }

@@ -1,7 +1,7 @@
 //! A link with a boost: frames are sent at the boost's rate, and wait for tokens that arrive at the link's.
 //!
 //! The bucket is [`TokenBucket`]: a frame may begin while it is not in debt. The link is stopped while a frame is being
-//! sent, and while the bucket is in debt. So what waits for tokens waits in the queue, as in Linux' HTB.
+//! sent, and while the bucket is in debt. So packets that wait for tokens are queued, as in Linux' HTB.
 
 use bufferscope_scenario::{Boost, RateStep, TokenBucket};
 

@@ -273,7 +273,7 @@ impl State {
         }
     }
 
-    /// Chooses a tin by turns without a shaper. Returns false if there is none.
+    /// Chooses a tin by turns without a shaper. Returns false if all tins are empty.
     #[inline]
     fn tin_by_deficit(&mut self) -> bool {
         let (mut wrapped, mut empty) = (false, true);
@@ -301,8 +301,8 @@ impl State {
         }
     }
 
-    /// Chooses the last tin that is below its threshold, or else the one that will be so first. Returns false if there
-    /// is none.
+    /// Chooses the last tin that is below its threshold, or else the one that will be so first. Returns false if all
+    /// tins are empty.
     #[inline]
     fn tin_by_time(&mut self, now_ns: u64) -> bool {
         let (mut best, mut least_ns) = (0, i64::MAX);

@@ -15,7 +15,7 @@ pub(super) struct Classifier<T> {
 }
 
 impl<T: Copy> Classifier<T> {
-    /// Where each filter leads, in order, and where a code point does for which there is none.
+    /// `filters` in order, each with where it leads. `other` gives where a code point leads that no filter matches.
     pub(super) fn new<'a>(filters: impl Iterator<Item = (&'a Match, T)> + Clone, other: impl Fn(u8) -> T) -> Self {
         let by_dscp = |dscp: usize| {
             let fits = |chosen: &Match| *chosen == Match::Dscp(dscp as u8);

@@ -29,7 +29,7 @@ pub(super) struct FlowQueues<S> {
     total: Total,
 }
 
-/// What waits in all queues.
+/// The backlog of all queues, and its memory.
 #[derive(Clone, Copy, Debug, Default)]
 struct Total {
     backlog: Backlog,
@@ -165,7 +165,7 @@ impl<S> FlowQueues<S> {
         self.backlogs.iter().position(|bytes| *bytes == most).unwrap_or(0) as u32
     }
 
-    /// What waits in all queues.
+    /// The backlog of all queues.
     #[inline]
     pub(super) fn backlog(&self) -> Backlog {
         self.total.backlog

@@ -48,7 +48,7 @@ pub(crate) struct Htb {
     direct_limit: u32,
     /// When each level must be looked at next (`near_ev_cache`).
     due_ns: [u64; LEVELS],
-    /// What waits in all classes.
+    /// The backlog of all classes.
     backlog: Backlog,
     warning: Option<String>,
 }
@@ -356,7 +356,7 @@ impl Htb {
         self.leaves[usize::from(class)].as_ref().is_none_or(|leaf| leaf.qdisc.is_empty())
     }
 
-    /// Does something with the queue of a leaf, and keeps the account of what waits.
+    /// Does something with the queue of a leaf, and updates the backlog of all classes.
     fn watched<T>(&mut self, class: u16, act: impl FnOnce(&mut Qdisc) -> T) -> T {
         let leaf = self.leaves[usize::from(class)].as_mut().expect("only leaves have queues");
         let before = leaf.qdisc.backlog();

@@ -167,7 +167,7 @@ impl Account {
         self.qdisc.change(qdisc, &self.pool, &mut self.events);
         self.limit = limit(to);
         self.holds_back = holds_back(to);
-        // What waits may be in other queues than what comes.
+        // Packets of the backlog may be in other queues than those that arrive later.
         self.keeps_order = false;
         self.will_keep_order = keeps_order(to);
         self.settle();

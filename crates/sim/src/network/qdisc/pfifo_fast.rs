@@ -66,7 +66,7 @@ impl Discipline for PfifoFast {
         first.into()
     }
 
-    /// What waits begins at the first slot of the new rings (`pfifo_fast_change_tx_queue_len`).
+    /// The backlog begins at the first slot of the new rings (`pfifo_fast_change_tx_queue_len`).
     fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
         let Self { bands: _, rings, slots } = to;
         if slots != self.slots {

@@ -19,7 +19,7 @@ use crate::network::xmit::Xmit;
 pub(crate) struct Prio {
     bands: Vec<Qdisc>,
     band_of: Classifier<u8>,
-    /// What waits in all bands.
+    /// The backlog of all bands.
     backlog: Backlog,
 }
 
@@ -114,7 +114,7 @@ impl Discipline for Prio {
 }
 
 impl Prio {
-    /// Does something with a band, and keeps the account of what waits.
+    /// Does something with a band, and updates the backlog of all bands.
     fn watched<T>(&mut self, band: usize, act: impl FnOnce(&mut Qdisc) -> T) -> T {
         let band = &mut self.bands[band];
         let before = band.backlog();

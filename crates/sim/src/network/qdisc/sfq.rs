@@ -1,7 +1,7 @@
 //! `sfq`: stochastic fairness queueing. Flows are hashed to queues, which take turns; when there is no room, the longest
 //! queue loses a packet. A timer may change the hash, so that two flows that share a queue part.
 //!
-//! Source: McKenney, "Stochastic Fairness Queuing" (1990), as implemented in Linux (`net/sched/sch_sfq.c`):
+//! Source: McKenney, "Stochastic Fairness Queueing" (1990), as implemented in Linux (`net/sched/sch_sfq.c`):
 //! - a queue sends until it has used up its allotment, which may become negative, and gets a quantum more when its next
 //!   turn comes. A queue that becomes active has its first turn after all others;
 //! - the limit concerns all queues together. The packet dropped for it may be of another flow than the one that arrives;

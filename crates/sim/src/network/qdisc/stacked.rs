@@ -2,8 +2,8 @@
 //!
 //! Such an interface has no queue of a device below its discipline that could be stopped. It passes each packet to the
 //! interface below (`dev_queue_xmit`), which queues or drops it. The discipline above is not notified, and the sender
-//! gets only what the discipline above did with the packet. So it is always empty, and its timer, by which some
-//! disciplines follow their delay, would find nothing: there is none here.
+//! gets only what the discipline above did with the packet. So it is always empty. It has no timer either: the timer by
+//! which some disciplines follow their delay would find nothing.
 
 use super::{Dequeued, Qdisc, QdiscEvent, QdiscEvents};
 use crate::network::pool::{Backlog, PacketId, Pool};

@@ -3,7 +3,7 @@
 //! Source: Linux `net/sched/sch_tbf.c`, with the conversion of lengths to times in `net/sched/sch_generic.c`
 //! (`psched_ratecfg_precompute`):
 //! - tokens are nanoseconds; a packet takes as many as its length lasts at the rate;
-//! - what waits is in an inner discipline, and only its first packet is looked at;
+//! - the backlog is in an inner discipline, and only its first packet is looked at;
 //! - a packet that is larger than the bucket is dropped; one of several segments is segmented if these fit, and the
 //!   sender gets their common result.
 //!

@@ -28,7 +28,7 @@ pub(super) struct ByteLimits {
     last_excess: u64,
     last_queued: u64,
     last_packet_bytes: u64,
-    /// The least that was not needed since `slack_since_ns`; `None`: nothing seen yet.
+    /// The minimum of the bytes that were not needed since `slack_since_ns`; `None`: nothing seen yet.
     least_slack: Option<u64>,
     slack_since_ns: u64,
 }

@@ -6,7 +6,7 @@ use crate::network::segment::{SackBlock, Segment};
 /// The contents of an acknowledgement, filled in step by step.
 #[derive(Debug, Default)]
 pub(crate) struct AckSummary {
-    /// The peer's echo of our clock; 0 if there is none.
+    /// The peer's echo of our clock; 0 without echo.
     pub(crate) ecr: u32,
     /// The peer's clock minus that echo; `None` without echo.
     pub(crate) one_way_ms: Option<u32>,

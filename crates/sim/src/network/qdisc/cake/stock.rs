@@ -1,10 +1,10 @@
-//! What waits in all tins, counted as packets come and go.
+//! The backlog and the memory of all tins, updated as packets come and go.
 
 use super::tins::Tin;
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::truesize::truesize;
 
-/// What waits.
+/// The backlog, and its memory.
 #[derive(Debug, Default)]
 pub(super) struct Stock {
     pub(super) backlog: Backlog,

@@ -140,7 +140,7 @@ impl Control for Prague {
 }
 
 impl Prague {
-    /// Slow start, then one packet a round trip, for packets that were not marked (section 2.4.3).
+    /// Slow start, then one packet per round trip, for packets that were not marked (section 2.4.3).
     fn grow(&mut self, window: &mut Window, unmarked: u32) {
         let mut unmarked = unmarked;
         if window.in_slow_start() {

@@ -140,10 +140,10 @@ fn it_grows_in_a_window_that_is_not_full_unless_the_application_lacks_data() {
 fn after_500_rounds_a_short_round_trip_is_no_advantage() {
     let mut run = Run::with(100, 5);
     run.round(0);
-    assert!(run.target() > 100 * 1024 + 1000, "young flows grow a packet a round trip");
+    assert!(run.target() > 100 * 1024 + 1000, "young flows grow by one packet per round trip");
     run.prague.age = TRANSITION_ROUNDS;
     run.prague.begin_round(&run.window, &run.context);
-    // (5/25)^2 = 1/25 of a packet a round trip: 1/5 of a packet in 25 ms, as much for its rate as 1 packet at 25 ms.
+    // (5/25)^2 = 1/25 of a packet per round trip: 1/5 of a packet in 25 ms, as much for its rate as 1 packet at 25 ms.
     assert_eq!(run.prague.increase, ONE.div_ceil(25));
     // Longer round trips are left alone.
     let mut run = Run::with(100, 40);

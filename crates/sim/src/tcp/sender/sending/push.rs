@@ -15,8 +15,8 @@ use std::collections::VecDeque;
 /// The ends of writes that are not sent yet.
 #[derive(Debug)]
 pub(in crate::tcp::sender) struct Pushes {
-    /// The first of them, or `u64::MAX` if there is none. It is checked for every segment and therefore not stored in
-    /// `later`.
+    /// The first of them, or `u64::MAX` if there are no such writes. It is checked for every segment and therefore not
+    /// stored in `later`.
     first: u64,
     later: VecDeque<u64>,
 }
