@@ -205,8 +205,7 @@ impl Cake {
 impl Discipline for Cake {
     type Keys = Keys;
 
-    const PURPOSE: &'static str =
-        "Shaper, fairness of hosts and flows, priorities and AQM in one: for home routers.";
+    const PURPOSE: &'static str = "Shaper, fairness of hosts and flows, priorities and AQM in one: for home routers.";
     const SOURCE: &'static str =
         "net/sched/sch_cake.c; T. Høiland-Jørgensen, D. Täht and J. Morton, Piece of CAKE, 2018";
     const MODULE: &'static str = "sch_cake";

@@ -88,11 +88,13 @@ impl Discipline for Tbf {
             (None, None) => None,
             (Some(rate), Some(mtu)) => Some(Peak { rate_bps: rate.get(), mtu_bytes: mtu.get_u32() }),
             (Some(_), None) => {
-                problems.add(|| Problem::missing(join(path, "mtu"), "the size of the second bucket, which peakrate needs"));
+                problems
+                    .add(|| Problem::missing(join(path, "mtu"), "the size of the second bucket, which peakrate needs"));
                 return None;
             }
             (None, Some(_)) => {
-                problems.add(|| Problem::missing(join(path, "peakrate"), "the rate of the second bucket, which mtu needs"));
+                problems
+                    .add(|| Problem::missing(join(path, "peakrate"), "the rate of the second bucket, which mtu needs"));
                 return None;
             }
         };
@@ -111,7 +113,8 @@ impl Discipline for Tbf {
                 return None;
             }
             (Some(_), Some(_)) => {
-                problems.add(|| Problem::new(join(path, "latency"), "a latency together with a limit", "one of the two"));
+                problems
+                    .add(|| Problem::new(join(path, "latency"), "a latency together with a limit", "one of the two"));
                 return None;
             }
         };

@@ -21,7 +21,7 @@ use self::overflow::{Entry, Heap};
 use self::shaper::{Rate, Shaper};
 use self::stock::Stock;
 use self::tins::{Table, Tin};
-use super::{Dequeued, Discipline, QdiscEvent, QdiscEvents, Attachment};
+use super::{Attachment, Dequeued, Discipline, QdiscEvent, QdiscEvents};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::segmentation;
 use crate::network::xmit::Xmit;
@@ -179,7 +179,15 @@ impl State {
     }
 
     /// Drops an acknowledgement that the packet, the last of its queue, replaces.
-    fn filter(&mut self, packet: PacketId, tin: usize, index: usize, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) {
+    fn filter(
+        &mut self,
+        packet: PacketId,
+        tin: usize,
+        index: usize,
+        now_ns: u64,
+        pool: &mut Pool,
+        events: &mut QdiscEvents,
+    ) {
         let queue = &mut self.tins[tin].flows.flows[index].queue;
         let aggressive = self.parameters.ack_filter == AckFilter::Aggressive;
         let Some(replaced) = ack_filter::take_replaced(queue, packet, aggressive, pool) else { return };
@@ -229,7 +237,10 @@ impl State {
         let heap = self.heap.get_or_insert_with(|| Box::new(Heap::new()));
         let entry = heap.longest(bytes_of(&self.tins));
         let longest_queue = (entry.tin(), entry.queue());
-        let longest = self.tins.get_mut(longest_queue.0).and_then(|tin| Some((tin.flows.flows[longest_queue.1].queue.pop(pool)?, tin)));
+        let longest = self
+            .tins
+            .get_mut(longest_queue.0)
+            .and_then(|tin| Some((tin.flows.flows[longest_queue.1].queue.pop(pool)?, tin)));
         let Some((packet, tin)) = longest else {
             heap.timeout = 0;
             return longest_queue;

@@ -18,8 +18,8 @@
 
 use bufferscope_scenario::{self as scenario, Averaging, Reason};
 
-use super::red_core::{RedCore, Idle, Watch};
-use super::{Dequeued, Discipline, QdiscEvents, Attachment};
+use super::red_core::{Idle, RedCore, Watch};
+use super::{Attachment, Dequeued, Discipline, QdiscEvents};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::xmit::Xmit;
 use crate::random::{Random, Stream};

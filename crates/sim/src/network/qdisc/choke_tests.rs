@@ -149,6 +149,7 @@ fn a_change_keeps_what_the_smaller_ring_holds_and_forgets_the_average() {
 #[test]
 fn parameters_that_tc_refuses_are_refused() {
     let refused = scenario::Choke { burst_packets: 1, ..parameters() };
-    let attachment = Attachment { port: 0, node: 0, encapsulation: scenario::Encapsulation::adding(14), seed: 1, now_ns: 0 };
+    let attachment =
+        Attachment { port: 0, node: 0, encapsulation: scenario::Encapsulation::adding(14), seed: 1, now_ns: 0 };
     assert!(Qdisc::new(&scenario::Qdisc::Choke(refused), attachment).is_err());
 }

@@ -9,7 +9,7 @@ use bufferscope_scenario::sizes::MTU_BYTES;
 use bufferscope_scenario::{self as scenario};
 
 use super::codel_law::{Law, State};
-use super::{Dequeued, Discipline, QdiscEvents, Attachment, drop_surplus, tail_drop};
+use super::{Attachment, Dequeued, Discipline, QdiscEvents, drop_surplus, tail_drop};
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
@@ -29,7 +29,12 @@ impl Discipline for Codel {
         Ok(Self {
             queue: Fifo::new(),
             limit_packets,
-            law: Law::new((target_ns, interval_ns), ecn, ce_threshold_ns, attachment.encapsulation.frame_bytes(MTU_BYTES)),
+            law: Law::new(
+                (target_ns, interval_ns),
+                ecn,
+                ce_threshold_ns,
+                attachment.encapsulation.frame_bytes(MTU_BYTES),
+            ),
             state: State::default(),
         })
     }

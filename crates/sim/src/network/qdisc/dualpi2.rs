@@ -30,7 +30,7 @@ use bufferscope_programs::Uniform;
 use bufferscope_scenario::sizes::FRAME_BYTES;
 use bufferscope_scenario::{self as scenario, Encapsulation, Reason, StepThreshold};
 
-use super::{Dequeued, Discipline, QdiscEvents, Attachment, each_segment};
+use super::{Attachment, Dequeued, Discipline, QdiscEvents, each_segment};
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::traffic_class::Ecn;
 use crate::network::truesize::truesize;
@@ -150,7 +150,8 @@ impl Discipline for Dualpi2 {
 
     fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued {
         while let Some(Taken { packet, is_scalable, applies_step, credit }) = self.take(pool) {
-            if !self.state.settings.drops_on_arrival && self.signal(packet, is_scalable, pool, events) == Verdict::Drop {
+            if !self.state.settings.drops_on_arrival && self.signal(packet, is_scalable, pool, events) == Verdict::Drop
+            {
                 continue;
             }
             if applies_step && self.is_above_step(now_ns - pool.header(packet).at_ns) {

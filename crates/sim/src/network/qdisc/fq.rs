@@ -35,7 +35,7 @@ use bufferscope_scenario::sizes::FRAME_BYTES;
 use bufferscope_scenario::{self as scenario, NodeIndex, Reason};
 
 use super::flow_queues::{List, Listed, UNLISTED};
-use super::{Dequeued, Discipline, QdiscEvents, Attachment};
+use super::{Attachment, Dequeued, Discipline, QdiscEvents};
 use crate::network::packet::Body;
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;

@@ -16,7 +16,7 @@ use bufferscope_scenario::{self as scenario, Reason};
 
 use super::codel_law::{Law, State};
 use super::flow_queues::{FlowQueues, Turn};
-use super::{Dequeued, Discipline, QdiscEvents, Attachment};
+use super::{Attachment, Dequeued, Discipline, QdiscEvents};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::xmit::Xmit;
 

@@ -15,7 +15,7 @@ use bufferscope_scenario::{self as scenario, Reason};
 
 use super::flow_queues::{FlowQueues, Turn};
 use super::pie_controller::{CERTAIN, Controller, Law, bytes_of, first_update_ns, ticks};
-use super::{Dequeued, Discipline, QdiscEvents, Attachment};
+use super::{Attachment, Dequeued, Discipline, QdiscEvents};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::xmit::Xmit;
 use crate::random::{Random, Stream};

@@ -188,7 +188,8 @@ fn fq_drops_what_is_over_a_lowered_limit_in_turns() {
 
 /// A discipline of node 0, and a pool for packets of TCP.
 fn with_pool(parameters: &scenario::Fq) -> (Fq, Pool) {
-    let attachment = Attachment { port: 0, node: 0, encapsulation: scenario::Encapsulation::adding(14), seed: 1, now_ns: 0 };
+    let attachment =
+        Attachment { port: 0, node: 0, encapsulation: scenario::Encapsulation::adding(14), seed: 1, now_ns: 0 };
     (Fq::new(parameters, attachment).expect("Linux takes these parameters"), Pool::new())
 }
 

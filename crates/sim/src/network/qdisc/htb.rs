@@ -18,7 +18,7 @@ use bufferscope_scenario::{self as scenario, HtbClass, Reason};
 
 use super::classifier::Classifier;
 use super::rate::Rate;
-use super::{Dequeued, Discipline, QdiscEvents, Attachment, Qdisc, tail_drop};
+use super::{Attachment, Dequeued, Discipline, Qdisc, QdiscEvents, tail_drop};
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
@@ -210,7 +210,14 @@ impl Discipline for Htb {
 
 impl Htb {
     /// Serves the classes of a row in turn (`htb_dequeue_tree`).
-    fn dequeue_from(&mut self, level: usize, prio: usize, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued {
+    fn dequeue_from(
+        &mut self,
+        level: usize,
+        prio: usize,
+        now_ns: u64,
+        pool: &mut Pool,
+        events: &mut QdiscEvents,
+    ) -> Dequeued {
         let Some(mut start) = self.tree.turn(level, prio) else { return Dequeued::Nothing };
         let (mut class, mut answer) = (start, Dequeued::Nothing);
         loop {

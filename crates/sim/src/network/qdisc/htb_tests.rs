@@ -178,7 +178,8 @@ fn a_change_of_rates_keeps_packets_and_one_of_the_tree_does_not() {
 fn a_quantum_follows_from_the_rate_within_bounds() {
     let quantum = |rate_bps, quantum_bytes| {
         let class = HtbClass { quantum_bytes, ..class(None, rate_bps, rate_bps) };
-        let attachment = Attachment { port: 0, node: 0, encapsulation: scenario::Encapsulation::adding(14), seed: 1, now_ns: 0 };
+        let attachment =
+            Attachment { port: 0, node: 0, encapsulation: scenario::Encapsulation::adding(14), seed: 1, now_ns: 0 };
         Leaf::new(&class, 10, attachment).unwrap().quantum
     };
     assert_eq!(
@@ -194,7 +195,8 @@ fn a_quantum_follows_from_the_rate_within_bounds() {
 
 #[test]
 fn a_tree_that_linux_refuses_is_refused() {
-    let attachment = Attachment { port: 0, node: 0, encapsulation: scenario::Encapsulation::adding(14), seed: 1, now_ns: 0 };
+    let attachment =
+        Attachment { port: 0, node: 0, encapsulation: scenario::Encapsulation::adding(14), seed: 1, now_ns: 0 };
     let refused = |classes| Htb::new(&htb(classes), attachment).unwrap_err();
     assert!(refused(vec![class(Some(0), MBIT, MBIT)]).contains("before its parent"));
     let deep = |levels: u16| (0..levels).map(|level| class(level.checked_sub(1), MBIT, MBIT)).collect::<Vec<_>>();

@@ -31,7 +31,7 @@ use bufferscope_scenario::sizes::ETHERNET_HEADER_BYTES;
 use bufferscope_scenario::{self as scenario, Encapsulation, Reason};
 
 pub(in crate::network) use self::settings::Settings;
-use super::{Dequeued, Discipline, QdiscEvents, Attachment, Qdisc};
+use super::{Attachment, Dequeued, Discipline, Qdisc, QdiscEvents};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::segmentation::split_off_first;
 use crate::network::xmit::Xmit;
@@ -183,7 +183,14 @@ impl Discipline for Netem {
 
 impl Netem {
     /// The sender is not notified of a loss. Of a packet and its copy, a loss takes one.
-    fn accept(&mut self, packet: PacketId, may_double: bool, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
+    fn accept(
+        &mut self,
+        packet: PacketId,
+        may_double: bool,
+        now_ns: u64,
+        pool: &mut Pool,
+        events: &mut QdiscEvents,
+    ) -> Xmit {
         let Self { settings, random, .. } = self;
         let duplicate = settings.duplicate.as_mut().filter(|_| may_double);
         let mut is_doubled = duplicate.is_some_and(|(part, correlated)| *part >= correlated.next(random));

@@ -5,7 +5,7 @@
 
 use bufferscope_scenario as scenario;
 
-use super::{Dequeued, Discipline, QdiscEvents, Attachment, tail_drop};
+use super::{Attachment, Dequeued, Discipline, QdiscEvents, tail_drop};
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 

@@ -13,7 +13,7 @@
 
 use bufferscope_scenario as scenario;
 
-use super::{Dequeued, Discipline, QdiscEvents, Attachment, drop_surplus, tail_drop};
+use super::{Attachment, Dequeued, Discipline, QdiscEvents, drop_surplus, tail_drop};
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::traffic_class::TrafficClass;
 use crate::network::xmit::Xmit;

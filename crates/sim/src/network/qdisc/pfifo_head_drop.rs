@@ -6,7 +6,7 @@
 
 use bufferscope_scenario::{self as scenario, Reason};
 
-use super::{Dequeued, Discipline, QdiscEvents, Attachment};
+use super::{Attachment, Dequeued, Discipline, QdiscEvents};
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 

@@ -10,7 +10,7 @@
 use bufferscope_scenario::{self as scenario, Reason};
 
 use super::pie_controller::{CERTAIN, Controller, Law, bytes_of, first_update_ns, ticks};
-use super::{Dequeued, Discipline, QdiscEvents, Attachment, drop_surplus};
+use super::{Attachment, Dequeued, Discipline, QdiscEvents, drop_surplus};
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 use crate::random::{Random, Stream};

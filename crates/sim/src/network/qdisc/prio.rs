@@ -10,7 +10,7 @@
 use bufferscope_scenario as scenario;
 
 use super::classifier::Classifier;
-use super::{Dequeued, Discipline, QdiscEvents, Attachment, Qdisc};
+use super::{Attachment, Dequeued, Discipline, Qdisc, QdiscEvents};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::traffic_class::{Ecn, TrafficClass};
 use crate::network::xmit::Xmit;
@@ -34,7 +34,8 @@ impl Discipline for Prio {
             return Err(format!("prio: a band is not below {}, or there are fewer than 2 bands", parameters.bands));
         }
         let other = scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: scenario::Prio::BAND_PACKETS });
-        let band = |band: u16| Qdisc::new(parameters.inner.get(usize::from(band)).unwrap_or(&other), attachment.inner(band));
+        let band =
+            |band: u16| Qdisc::new(parameters.inner.get(usize::from(band)).unwrap_or(&other), attachment.inner(band));
         let filters = parameters.filters.iter().map(|filter| (&filter.chosen, filter.band));
         let band_of = Classifier::new(filters, |dscp| parameters.priomap[usize::from(priority(dscp))]);
         let bands = (0..parameters.bands.into()).map(band).collect::<Result<_, _>>()?;

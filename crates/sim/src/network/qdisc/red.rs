@@ -14,8 +14,8 @@
 use bufferscope_programs::Uniform;
 use bufferscope_scenario::{self as scenario, Averaging, Reason};
 
-use super::red_core::{RedCore, Idle, Verdict, Watch};
-use super::{Dequeued, Discipline, QdiscEvents, Attachment};
+use super::red_core::{Idle, RedCore, Verdict, Watch};
+use super::{Attachment, Dequeued, Discipline, QdiscEvents};
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 use crate::random::{Random, Stream};

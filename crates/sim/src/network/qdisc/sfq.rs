@@ -21,7 +21,7 @@ use bufferscope_programs::{Uniform, scramble};
 use bufferscope_scenario::{self as scenario, Reason};
 
 use super::red_core::{RedCore, Verdict, Watch};
-use super::{Dequeued, Discipline, QdiscEvents, Attachment};
+use super::{Attachment, Dequeued, Discipline, QdiscEvents};
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::xmit::Xmit;
 use crate::random::{Random, Stream};
@@ -195,7 +195,14 @@ impl Sfq {
     }
 
     /// Drops the arriving packet, or with `headdrop` the oldest of its queue, which stays as long as it was.
-    fn refuse(&mut self, index: Index, packet: PacketId, reason: Reason, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
+    fn refuse(
+        &mut self,
+        index: Index,
+        packet: PacketId,
+        reason: Reason,
+        pool: &mut Pool,
+        events: &mut QdiscEvents,
+    ) -> Xmit {
         let queue = &mut self.slots.get_mut(index).queue;
         let Some(oldest) = queue.front().filter(|_| self.headdrop) else {
             events.drop(packet, reason);

@@ -249,7 +249,8 @@ fn flows_that_a_perturbation_brings_together_have_one_queues_room() {
     let hashes = apart(&mut bench, 2);
     hashes.iter().for_each(|&hash| fill(&mut bench, hash, 2, FRAME));
     let dropped = (1..100).map(|second| bench.on_timer(second * 10_000 * MS)).find(|events| !events.is_empty());
-    let dropped: Vec<u64> = dropped.expect("half of the salts bring them together").iter().map(|event| event.0).collect();
+    let dropped: Vec<u64> =
+        dropped.expect("half of the salts bring them together").iter().map(|event| event.0).collect();
     // The packets of the slot that comes first stay.
     assert!(dropped == [0, 1] || dropped == [2, 3], "{dropped:?}");
     assert_eq!(bench.backlog(), (2, 2 * u64::from(FRAME)));

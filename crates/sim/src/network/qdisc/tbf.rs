@@ -14,7 +14,7 @@ use bufferscope_scenario::{self as scenario, Encapsulation, Reason};
 
 use super::inner::Inner;
 use super::rate::Rate;
-use super::{Dequeued, Discipline, QdiscEvents, Attachment, each_segment};
+use super::{Attachment, Dequeued, Discipline, QdiscEvents, each_segment};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
