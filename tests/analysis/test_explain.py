@@ -111,7 +111,7 @@ def test_a_changed_run_is_not_explained() -> None:
     simulation.set("link.wan.rate=2mbit")
     found = explain_run(simulation.finish())
     assert found.cause is Cause.UNKNOWN
-    assert "was changed on its way" in found.verdict
+    assert "was changed while it ran" in found.verdict
 
 
 def test_a_delay_that_no_queue_explains_is_not_explained() -> None:
@@ -148,7 +148,7 @@ def standing_run(inflight: int) -> HandmadeRun:
 def test_whose_packets_stand_is_told_only_if_the_flows_have_that_much_in_flight() -> None:
     # The path of 21.3 ms holds 26.6 kB at this goodput; 75 packets are 113.6 kB.
     assert "bulk/1" in told(standing_run(140_000), "who")
-    assert "cannot be told" in told(standing_run(40_000), "who")
+    assert "Cannot tell whose packets" in told(standing_run(40_000), "who")
     assert explain_run(standing_run(40_000)).flow is None
 
 
@@ -196,16 +196,16 @@ def test_cures_of_another_file_are_not_simulated(stored: Path, tmp_path: Path) -
     (run,) = bs.load(stored).runs
     (tmp_path / "home.toml").write_text(HOME.replace("10mbit", "11mbit"))
     (statement,) = cures(run)
-    assert "not the same any more" in statement.sentence
+    assert "has changed since the run" in statement.sentence
     (tmp_path / "home.toml").unlink()
     (statement,) = cures(run)
-    assert "not there any more" in statement.sentence
+    assert "no longer exists" in statement.sentence
 
 
 def test_the_command_prints_the_verdict_and_the_figure_of_each_sentence(cli: Cli, stored: Path) -> None:
     answer = cli("explain", str(stored), "--no-cures")
     assert answer.status == 0
-    assert "A queue of" in answer.out.splitlines()[0]
+    assert "There is a standing queue of" in answer.out.splitlines()[0]
     assert "[queue_length]" in answer.out
     assert "tried on the simulator" not in answer.out
 
@@ -258,7 +258,7 @@ def test_from_one_end_a_queue_is_told_but_not_which() -> None:
     found = explain_run(observed(125_000, 100))
     assert (found.cause, found.port, found.flow) == (Cause.QUEUE, None, "bulk/1")
     assert "5 times" in found.verdict
-    assert "cannot be told from one end" in found.of("unknown")[0].sentence
+    assert "the queue cannot be located" in found.of("unknown")[0].sentence
 
 
 def test_from_one_end_a_full_receive_window_is_told() -> None:

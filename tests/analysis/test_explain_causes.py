@@ -63,7 +63,7 @@ def test_a_shaper_of_cake_is_full_although_its_wire_is_not() -> None:
     queue = evidence(made).queues["r1>h2"]
     assert queue.utilization < 0.7
     assert queue.is_full
-    assert "cake in r1>h2 passes on all that it is set to, 20 Mbit/s" in told(made, "sender").replace("\xa0", " ")
+    assert "cake in r1>h2 sends at its configured rate, 20 Mbit/s" in told(made, "sender").replace("\xa0", " ")
     assert explain_run(made).cause is Cause.NONE
 
 
@@ -129,7 +129,7 @@ def test_a_long_path_is_named_where_a_call_is_poor_without_a_queue() -> None:
     found = explained(LIGHT, link__wan__delay="350ms")
     assert found.cause is Cause.NONE
     assert "Nothing is wrong" not in found.verdict
-    assert "as it would on the idle path" in found.verdict
+    assert "even the idle RTT is too long" in found.verdict
 
 
 def test_slow_pings_that_no_queue_explains_are_not_nothing() -> None:
@@ -173,7 +173,7 @@ def chain(limit: str) -> str:
 def test_queues_that_are_short_one_by_one_count_together() -> None:
     found = explained(chain("7p"))
     assert found.cause is Cause.QUEUE
-    assert "Queues of 3 ports delay the pings together" in found.verdict
+    assert "The queues of 3 ports together delay the pings" in found.verdict
     assert str(found.port) in found.of("where")[0].sentence
 
 

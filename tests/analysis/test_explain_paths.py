@@ -113,7 +113,7 @@ def test_lost_pings_are_said_of_an_observed_run() -> None:
     rtts: list[float | None] = [20.0, 21.0, 22.0, None]
     made = scenario({"ping": PING}, duration_s=4)
     run = HandmadeRun(made, rows={"probes": probes(rtts * 10), "capacity": []}, engine="import")
-    assert "25\xa0% of them have no answer" in explain_run(run).verdict
+    assert "25\xa0% of the pings have no answer" in explain_run(run).verdict
 
 
 def test_observed_pings_are_held_against_the_fastest_before_the_load() -> None:
@@ -125,5 +125,5 @@ def test_observed_pings_are_held_against_the_fastest_before_the_load() -> None:
 
 def test_a_share_of_an_observed_connection_s_time_says_of_which_time() -> None:
     (since,) = explain_run(observed(HOSTS, (0, 1))).of("since")
-    assert "of the 2\xa0s in which they are known" in since.sentence
+    assert "of the 2\xa0s in which it is known" in since.sentence
     assert "from 0\xa0s to 2\xa0s" in since.sentence

@@ -59,7 +59,7 @@ def test_the_verdict_compares_with_the_idle_path(tmp_path: Path) -> None:
     found = explain_run(_imported(tmp_path, _log([(20, 30), (640, 30)])))
     assert found.cause is Cause.QUEUE
     assert found.verdict.replace(NBSP, " ").startswith(
-        "The pings rise from 30 s on, as when a load fills a queue: half of the pings take 62"
+        "The RTT rises from 30 s on, as if a load filled a queue: the median RTT is 62"
     )
 
 
@@ -94,7 +94,7 @@ def test_import_draws_a_page_and_says_what_to_type_next(
     monkeypatch.chdir(tmp_path)
     Path("evening.txt").write_text(_log([(20, 10), (640, 10)]))
     shown = cli("import", "evening.txt").out.replace(NBSP, " ")
-    assert shown.startswith("evening: The pings rise from 10 s on")
+    assert shown.startswith("evening: The RTT rises from 10 s on")
     command = "bufferscope size --rate 20mbit --rtt 19.1ms"
     assert f"Next: {command}\nPut the rate of your line in place of 20mbit" in shown
     page = Path("report/evening/index.html").read_text().replace(NBSP, " ")

@@ -125,7 +125,7 @@ def test_the_page_and_the_table_are_made_and_other_commands_take_the_run(
     assert answer.status == 0, answer.err
     assert "203.0.113.5:443" in answer.out
     # 72 ms with the window of 60 packets, on a path of 21.2 ms.
-    assert "Data of tcp/1 stands on the path: its round trips are 52 ms longer than the least, 20 ms" in " ".join(
+    assert "Data of tcp/1 is queued on the path: its RTT is 52 ms above the minimum, 20 ms" in " ".join(
         answer.out.split()
     )
     assert _document(cli, "home.pcap", "--no-report")["explanation"]["cause"] == "queue"

@@ -27,14 +27,14 @@ def explain(
         ),
     ],
     no_cures: Annotated[
-        bool, typer.Option("--no-cures", help="Simulate nothing: tell only what the records show.")
+        bool, typer.Option("--no-cures", help="Do not simulate cures; print only what the records show.")
     ] = False,
     figures: Annotated[
         Path | None,
         typer.Option(
             "--figures",
             metavar="DIR",
-            help="Draw the figures that show it, one SVG each, in a directory for each run.",
+            help="Draw the figures that the sentences name, one SVG each, in a directory for each run.",
             file_okay=False,
             show_default=False,
         ),
@@ -42,12 +42,11 @@ def explain(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Explain runs: where the delay stood, since when, whose packets, what held the flows back, and what would help.
+    """Explain runs: where the delay was, since when, whose packets waited, what limited the flows, and what would help.
 
-    Each sentence names the figure that shows it, in brackets. What the records do not show is not told: then it says \
-"cannot tell". Cures (another queue, a right-sized limit, BQL, larger windows) are tried on the simulator, with the \
-run's own experiment and seed; nothing of that is stored. That takes a few times as long as the run did, and \
---no-cures leaves it out.
+    Each sentence names the figure that shows it, in brackets. If the records cannot answer, the output says "cannot \
+tell". Cures (another queue, a right-sized limit, BQL, larger windows) are simulated with the run's own experiment and \
+seed; these simulations are not stored. They take a few times as long as the run did; --no-cures leaves them out.
 
     [bold]Examples[/bold]
 
@@ -110,7 +109,7 @@ def _cures(run: "Run", silent: bool) -> "list[Statement]":
 
 
 def _draw(run: "Run", found: "Explanation", directory: Path) -> None:
-    """Draw the figures of the statements; those that the records hold no data for are left out."""
+    """Draw the figures of the statements; those without data in the records are left out."""
     from bufferscope.figures import NoDataError
     from bufferscope.figures.pictures import svg
 

@@ -9,18 +9,18 @@ from bufferscope.cli.terminal import console
 from bufferscope.store.run import Run
 
 HEADINGS = {
-    ("where", "layers", "since"): "Where the delay stood",
+    ("where", "layers", "since"): "Where the delay was",
     ("who", "window", "limit"): "Whose packets, and how many",
     ("sender", "losses"): "What each flow got",
     ("call", "game", "page"): "What it means",
     ("cure",): "What would help, tried on the simulator",
-    ("unknown",): "What cannot be told",
+    ("unknown",): "What is not known",
 }
 """The kinds of statements under each heading, in the order of printing."""
 
 
 def print_explanation(run: Run, explanation: Explanation, *, many: bool) -> None:
-    """The verdict, then the other statements under headings; each with its figure and with what it does not tell."""
+    """The verdict, then the other statements under headings; each with its figure and with what it leaves open."""
     name = f"{run.experiment}, {point_name(run)}, {run.engine}, seed {run.seed}" if many else run.experiment
     console().print(Text(f"{name}: {explanation.verdict}", style="bold"))
     for kinds, heading in HEADINGS.items():

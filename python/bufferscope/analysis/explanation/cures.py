@@ -1,7 +1,7 @@
-"""Try on the simulator what could help: the run's own experiment and seed, with one change after the other.
+"""Try cures on the simulator: the run's own experiment and seed, with one change at a time.
 
-All is simulated, the run as it was included, so that all are compared on the same engine, over the same part of the
-time: from the warm-up on. Nothing is stored.
+The unchanged run is simulated, too, so that all are compared on the same engine, over the same time: from the warm-up
+on. Nothing is stored.
 """
 
 import tomllib
@@ -31,7 +31,7 @@ ALIKE = 0.02
 MUCH_LESS = 0.9
 """Traffic that keeps less of its goodput is named, even if all traffic together gets more."""
 Step = Callable[[int, int], None]
-"""Told how many simulations are done, and of how many."""
+"""Called with the number of simulations that are done, and of all."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class NotSimulatedError(Exception):
 
 
 def cures(run: RunRecords, step: Step = lambda _done, _total: None) -> Iterator[Statement]:
-    """What each cure would give, one statement each; where it cannot be told, one that says why."""
+    """The effect of each cure, one statement each; if nothing can be simulated, one that says why."""
     found = evidence(run)
     if engine_of(run.engine).observes:
         yield Statement(
-            "cure", "What would help cannot be simulated: the run was observed, so its network is not known."
+            "cure", "Cures cannot be simulated: the run was observed, so its network is not known."
         )
         return
     wanted = list(remedies(found, diagnose(found)))
@@ -67,7 +67,7 @@ def cures(run: RunRecords, step: Step = lambda _done, _total: None) -> Iterator[
         file = _File.of(run)
         before = file.tried(AS_IT_WAS)
     except NotSimulatedError as error:
-        yield Statement("cure", f"What would help cannot be simulated: {error}.", unknown="What each cure would give.")
+        yield Statement("cure", f"Cures cannot be simulated: {error}.", unknown="Their effect is not known.")
         return
     for done, remedy in enumerate(wanted, start=1):
         step(done, len(wanted) + 1)
@@ -98,9 +98,9 @@ class _File:
             experiment = load(meta["path"] or meta["experiment"], meta["overrides"])
             point = experiment.points[meta["position"]]
         except (ExperimentError, InputError, OSError, IndexError):
-            raise NotSimulatedError("its experiment's file is not there any more") from None
+            raise NotSimulatedError("its experiment's file no longer exists") from None
         if point.scenario != run.scenario:
-            raise NotSimulatedError("its experiment's file is not the same any more")
+            raise NotSimulatedError("its experiment's file has changed since the run")
         try:
             file, sweep = tomllib.loads(experiment.text), experiment.values(point)
         except tomllib.TOMLDecodeError:
@@ -112,7 +112,7 @@ class _File:
         return cls(experiment, document, sweep, run.seed)
 
     def is_changed_by(self, remedy: Remedy) -> bool:
-        """Whether the experiment is another one with these changes."""
+        """Whether these changes make a different experiment."""
         try:
             own, changed = (self._with(each).points[0].scenario for each in (AS_IT_WAS, remedy))
         except ExperimentError as error:
@@ -181,7 +181,7 @@ def _statement(remedy: Remedy, before: Tried, after: Tried) -> Statement:
 def _delay(before: Tried, after: Tried) -> str:
     if after.rtt_p50_ms is None or before.rtt_p50_ms is None:
         return "more than half of the pings are lost" if after.rtt_p50_ms is None else ""
-    return f"half of the pings take at most {_ms(after.rtt_p50_ms)} instead of {_ms(before.rtt_p50_ms)}"
+    return f"a median RTT of {_ms(after.rtt_p50_ms)} instead of {_ms(before.rtt_p50_ms)}"
 
 
 def _goodput(before: Tried, after: Tried) -> str:
@@ -189,11 +189,11 @@ def _goodput(before: Tried, after: Tried) -> str:
         return ""
     if abs(after.goodput_bps - before.goodput_bps) <= ALIKE * before.goodput_bps:
         return f"the same goodput ({fmt.rate(after.goodput_bps)})"
-    return f"{fmt.rate(after.goodput_bps)} of goodput instead of {fmt.rate(before.goodput_bps)}"
+    return f"a goodput of {fmt.rate(after.goodput_bps)} instead of {fmt.rate(before.goodput_bps)}"
 
 
 def _less(before: Tried, after: Tried) -> Iterator[str]:
-    """The traffic that gets much less, if it is not all the traffic there is."""
+    """The sources that get much less, if there are several."""
     for name, had in before.by_traffic.items():
         gets = after.by_traffic.get(name, 0.0)
         if len(before.by_traffic) > 1 and gets < MUCH_LESS * had:

@@ -2,13 +2,13 @@
 
 Of several queues that count, the main cause is the one with the largest share of the delay.
 
-A delay counts if it lasts for half of the time with load and is at least 10 ms. Where a queue manager keeps the queue,
-and for a delay that no queue explains, it must also be at least half of the empty path's round trip, or 50 ms: managers
-aim at a few milliseconds, and not all at fewer than ten. Where pings cross the queue, they must show it, too: a queue
-that only its own flow waits in, behind flow queueing, harms nobody else. Without pings, nothing shows that anybody else
-waits there. Queues that are short one by one count together, if pings wait in all of them.
+A delay counts if it lasts for half of the time with load and is at least 10 ms. With an AQM, and for a delay that no
+queue explains, it must also be at least half of the idle RTT, or 50 ms: AQMs
+have a target of a few milliseconds, some of more than ten. If pings cross the queue, they must show the delay, too: with
+flow queueing, the queue of one flow delays no other flow. Without pings, nothing shows that other flows wait there.
+Queues that are each too short to count are added up if pings wait in all of them.
 
-Nothing is wrong only if, besides, hardly a ping is lost and a call would not be poor.
+Nothing is wrong only if, in addition, hardly any ping is lost and a call would not be poor.
 """
 
 from collections.abc import Sequence
@@ -28,9 +28,9 @@ from bufferscope.model.network import traffic_of_flow
 
 LEAST_ADDED_S = LEAST_ADDED_MS / 1e3
 MUCH_ADDED_S = 0.05
-"""Enough to count on any path: what games can stand."""
+"""Enough to count on any path: the most that games tolerate."""
 STANDS = 0.5
-"""The share of the time for which a queue that counts must stand."""
+"""The least share of the time with a standing queue at which the queue counts."""
 AGREE = 0.5
 """Pings that see less than this share of the queue's delay contradict it."""
 IN_RING = 0.5
@@ -70,7 +70,7 @@ class Diagnosis:
     together: int = 1
     """How many queues on the pings' path count only together; `queue` is that with the largest share."""
     doubt: str | None = None
-    """Why the cause cannot be told."""
+    """Why the cause is not known."""
 
 
 def diagnose(found: Evidence) -> Diagnosis:
@@ -97,14 +97,14 @@ def diagnose(found: Evidence) -> Diagnosis:
 def _doubt(found: Evidence) -> str | None:
     """Why the records do not suffice for any cause."""
     if found.is_changed:
-        return "the run was changed on its way, so its settings do not hold for all of it"
+        return "the run was changed while it ran, so its settings do not apply to all of it"
     needed = [table for table in ("queues", "capacity", "flows") if table in found.missing]
     if needed:
         return f"the run has no {' and '.join(f'table {name}' for name in needed)}"
     if found.lasting and not found.senders and _is_unsampled(found):
-        return "no sample of a flow that lasts was taken"
+        return "no long flow was sampled"
     rated = any(port.rate for way in found.ways.values() for port in way.out)
-    return "no sample of a queue was taken" if rated and not found.queues else None
+    return "no queue was sampled" if rated and not found.queues else None
 
 
 def _is_unsampled(found: Evidence) -> bool:
@@ -189,7 +189,7 @@ def _unexplained(found: Evidence) -> str | None:
             if added_s == float("inf"):
                 return f"more than half of the pings of {each.name} have no answer"
             added = f"{1e3 * added_s:.3g} ms"
-            return f"the pings of {each.name} wait {added} more than on the idle path, and no queue explains it"
+            return f"the pings of {each.name} exceed the idle RTT by {added}, and no queue explains it"
     return None
 
 

@@ -24,7 +24,7 @@ BEST = 4.41
 """What G.711 reaches on a perfect path (E-model, ITU-T G.107)."""
 GAME_LIMITS_S = (0.03, 0.05)
 """Added round-trip times by which a fast game is judged here. Claypool and Claypool (*Latency and player actions in
-online games*, CACM 2006) find that first-person games stand 100 ms in all; a path of 50 to 70 ms leaves 30 to 50."""
+online games*, CACM 2006) find that first-person games tolerate 100 ms in all; a path of 50 to 70 ms leaves 30 to 50."""
 PAGE_SEGMENTS = 70
 """A page of 100 kB, over one connection."""
 INITIAL_WINDOW = 10
@@ -38,17 +38,17 @@ def effects(found: Evidence) -> Iterator[Statement]:
         yield _game(asked)
     yield from _pages(found, asked)
     if not asked:
-        yield Statement("unknown", f"What {_unknown(found)}.", {}, None)
+        yield Statement("unknown", f"Cannot tell what {_unknown(found)}.", {}, None)
 
 
 def _unknown(found: Evidence) -> str:
     """What the pings do not show, and why."""
     if found.pings and not along_data(found):
-        what = "a call, a game or a page would notice on the path of the data cannot be told"
+        what = "a call, a game or a page would notice on the path of the data"
         return f"{what}: {elsewhere(found)}"
-    what = "a game or a page would notice cannot be told"
+    what = "a game or a page would notice"
     if found.pings:
-        return f"{what}: half of the pings of this run or more have no answer"
+        return f"{what}: at least half of the pings of this run have no answer"
     return f"{what}: this run has no pings"
 
 
@@ -58,7 +58,7 @@ def _calls(found: Evidence, asked: Pings | None) -> Iterator[Statement]:
         return
     if asked:
         score, is_split = mos(asked)
-        unknown = None if is_split else "The delay of each way is not recorded; half of the round trip is taken for it."
+        unknown = None if is_split else "One-way delays are not recorded; half of the RTT is used instead."
         sentence = f"A call would score {_score(score)}; computed from the pings with the E-model."
         yield Statement("call", sentence, {"mos": score}, "rtt", unknown)
 
@@ -104,12 +104,16 @@ def mos(asked: Pings) -> tuple[float, bool]:
 def _game(asked: Pings) -> Statement:
     some, more = (asked.above(limit) for limit in GAME_LIMITS_S)
     low, high = (fmt.time(limit) for limit in GAME_LIMITS_S)
-    sentence = (
-        f"A fast game would notice: {fmt.share(some)} of the pings take more than {low} longer than on the idle "
-        f"path, {fmt.share(more)} more than {high}."
-        if some >= 0.01
-        else f"A fast game would not notice: hardly a ping takes more than {low} longer than on the idle path."
-    )
+    if fmt.share(more) == fmt.ALL:
+        sentence = f"A fast game would notice: every ping exceeds the idle RTT by more than {high}."
+    elif some >= 0.01:
+        exceed = "every ping exceeds" if fmt.share(some) == fmt.ALL else f"{fmt.percent(some)} of the pings exceed"
+        sentence = (
+            f"A fast game would notice: {exceed} the idle RTT by more than {low}, {fmt.percent(more)} by more than "
+            f"{high}."
+        )
+    else:
+        sentence = f"A fast game would not notice: hardly any ping exceeds the idle RTT by more than {low}."
     return Statement("game", sentence, {"above_30_ms": some, "above_50_ms": more}, "rtt_cdf")
 
 
@@ -126,10 +130,10 @@ def _pages(found: Evidence, asked: Pings | None) -> Iterator[Statement]:
         trips = round_trips(PAGE_SEGMENTS)
         own_s, added_s = trips * asked.own_s, trips * max(0.0, asked.added_s(0.5))
         sentence = (
-            f"A page of 100 kB takes {trips} round trips, so {fmt.time(own_s)} on the idle path and "
-            f"{fmt.time(own_s + added_s)} here, besides its time on the wire; computed."
+            f"A page of 100 kB takes {trips} round trips: {fmt.time(own_s)} at the idle RTT and "
+            f"{fmt.time(own_s + added_s)} at the median RTT, plus its transmission time; computed."
         )
-        unknown = "Losses, other connections of the page and the time to look up its name are left out."
+        unknown = "Losses, other connections of the page and DNS are left out."
         yield Statement("page", sentence, {"round_trips": trips, "page_s": own_s + added_s}, "rtt", unknown)
 
 

@@ -89,4 +89,4 @@ def _statements(found: Evidence, diagnosis: Diagnosis) -> Iterator[Statement]:
         yield from effects(found)
     if found.missing:
         tables = ", ".join(found.missing)
-        yield Statement("unknown", f"Not recorded, so not told: what the tables {tables} would show.")
+        yield Statement("unknown", f"Cannot tell what the tables {tables} would show: they were not recorded.")

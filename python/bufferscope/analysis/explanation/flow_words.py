@@ -11,11 +11,11 @@ from bufferscope.analysis.explanation.statement import Number, Statement
 
 MOST_FLOWS = 6
 """The most flows with a sentence of their own."""
-DERIVED = "The kernel counts drops without their flow; what its queues did not drop was lost elsewhere."
+DERIVED = "The kernel does not count drops by flow: losses beyond the drops of its queues count as lost elsewhere."
 
 
 def flow_statements(found: Evidence, diagnosis: Diagnosis) -> Iterator[Statement]:
-    """What limited each flow that lasts; many flows with the same limit are told together."""
+    """What limited each long flow; many flows with the same limit share a sentence."""
     together: dict[Limit, list[Limited]] = {}
     for each in diagnosis.limits:
         together.setdefault(each.limit, []).append(each)
@@ -53,25 +53,25 @@ def flow_statement(found: Evidence, each: Limited) -> Statement:
         case Limit.START:
             return Statement("sender", f"{begin}: it is still in slow start when the run ends.", numbers, "cwnd")
     unknown = "Neither its own host, nor a full link, nor losses explain its goodput."
-    return Statement("sender", f"{begin}; what limits it cannot be told.", numbers, "goodput", unknown)
+    return Statement("sender", f"{begin}; its limit is not known.", numbers, "goodput", unknown)
 
 
 def full(found: Evidence, port: str | None) -> str:
-    """That a port is full, and of what: its wire, or a shaper in front of it."""
+    """A clause that a port is full: its wire, or the shaper in front of it."""
     queue = found.queues.get(port or "")
     if queue is None or queue.service_bps >= queue.rate_bps or wifi_name(found.run.scenario, queue.port):
-        return f"{port} carries all that it can"
+        return f"{port} sends at its full rate"
     kind = found.ports[queue.port].queue["qdisc"]
-    return f"{kind} in {port} passes on all that it is set to, {fmt.rate(queue.service_bps)}"
+    return f"{kind} in {port} sends at its configured rate, {fmt.rate(queue.service_bps)}"
 
 
 def _words(limit: Limit) -> str:
     return {
-        Limit.LINK: "a link that is full",
+        Limit.LINK: "a full link",
         Limit.RECEIVER: "the receiver's window",
         Limit.BUFFER: "the send buffer",
-        Limit.FIXED: "a congestion window that stays the same",
-        Limit.APPLICATION: "the application, which does not write more",
+        Limit.FIXED: "a constant congestion window",
+        Limit.APPLICATION: "the application, which writes no more data",
         Limit.LOSS: "losses outside of queues",
         Limit.QUEUE: "a queue that drops before the link is full",
         Limit.START: "slow start, which has not ended",
@@ -87,9 +87,9 @@ def _of_window(each: Limited, begin: str, numbers: dict[str, Number]) -> Stateme
         numbers["share"] = each.share
     part = "" if each.share is None else f" for {fmt.share(each.share)} of its time"
 
-    sentence = f"{begin}: {_words(each.limit)} holds it back{part}, with {fmt.size(sender.inflight_bytes)} in flight"
+    sentence = f"{begin}: it is limited by {_words(each.limit)}{part}, with {fmt.size(sender.inflight_bytes)} in flight"
     if held:
-        sentence += f" of the {fmt.size(held)} that the path holds"
+        sentence += f" (BDP: {fmt.size(held)})"
     figure = "receive_window" if each.limit is Limit.RECEIVER else "cwnd"
     unknown = None
     if each.limit is Limit.BUFFER:
@@ -99,9 +99,9 @@ def _of_window(each: Limited, begin: str, numbers: dict[str, Number]) -> Stateme
 
 def _application(each: Limited) -> str:
     if not each.sender.is_tcp:
-        return "it is sent at that rate"
+        return "its source sends at that rate"
     part = "" if each.share is None else f", in {fmt.percent(each.share)} of the samples"
-    return f"its application writes no more{part}"
+    return f"its application writes no more data{part}"
 
 
 def _of_losses(found: Evidence, each: Limited, begin: str, numbers: dict[str, Number]) -> Statement:
@@ -110,13 +110,11 @@ def _of_losses(found: Evidence, each: Limited, begin: str, numbers: dict[str, Nu
     count = lost.on_wire if outside else lost.in_queue
     packets = each.sender.goodput_bps * each.sender.seconds / 8 / int(found.run.meta["mss_bytes"]) + count
     numbers |= {"lost_packets": count, "lost_share": count / packets}
-    where = f" in {each.port}" if each.port else ""
-    how = (
-        f"on the wire{where}, where no queue dropped them"
-        if outside
-        else f"by the queue{where}, whose link is not full"
-    )
-    sentence = (
-        f"{begin}: {fmt.percent(count / packets)} of its packets are lost {how}, and each loss shrinks its window."
-    )
+    if outside:
+        where = f" on the link after {each.port}" if each.port else ""
+        how = f"lost{where}, not in a queue"
+    else:
+        where = f" of {each.port}" if each.port else ""
+        how = f"dropped by the queue{where}, although the link is not full"
+    sentence = f"{begin}: {fmt.percent(count / packets)} of its packets are {how}, and each loss reduces its window."
     return Statement("losses", sentence, numbers, "cwnd", DERIVED if lost.is_derived else None)

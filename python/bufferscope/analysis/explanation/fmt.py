@@ -5,6 +5,10 @@ from bufferscope.metrics.window import Window
 from bufferscope.model.network import NANOSECONDS
 
 
+ALL = "all"
+"""A share that rounds to 100 %."""
+
+
 def time(seconds: float) -> str:
     """`170 ms`, `1.2 s`."""
     return quantity(_round(seconds * 1e9, 2), "ns") if seconds else "0 ms"
@@ -40,7 +44,7 @@ def size(count: float) -> str:
 
 def share(part: float) -> str:
     """`96 %`, `all`."""
-    return "all" if part >= 0.995 else percent(part)
+    return ALL if part >= 0.995 else percent(part)
 
 
 def percent(part: float) -> str:

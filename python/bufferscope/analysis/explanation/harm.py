@@ -1,7 +1,7 @@
-"""What makes a run bad although no queue stands: pings or calls lose packets, a call is poor, or some pings are slow.
+"""What makes a run bad without a standing queue: pings or calls lose packets, a call is poor, or some pings are slow.
 
-Losses are those of `drops` where the simulator wrote them with their flow. A kernel counts drops without their flow, so
-there it cannot be told where a ping was lost.
+The simulator records each loss with its flow, in `drops`. A kernel counts drops without their flow, so there it is not
+known where a ping was lost.
 """
 
 from dataclasses import dataclass, replace
@@ -86,12 +86,12 @@ def _of_pings(found: Evidence, pings: Pings) -> Harm | None:
 
 
 def _of_slow(found: Evidence, pings: Pings) -> Harm | None:
-    """A twentieth of the pings that take so long that a game notices it on any path."""
+    """The slowest 5 % of the pings, if they are so slow that a game notices it on any path."""
     added_s = pings.added_s(0.95)
     if added_s < GAME_LIMITS_S[1]:
         return None
-    longer = f"{fmt.time(added_s)} or more longer than on the idle path"
-    bad = Harm(f"a twentieth of the pings of {pings.name} take {longer}", {"added_p95_ms": 1e3 * added_s}, is_slow=True)
+    sentence = f"{fmt.percent(0.05)} of the pings of {pings.name} exceed the idle RTT by {fmt.time(added_s)} or more"
+    bad = Harm(sentence, {"added_p95_ms": 1e3 * added_s}, is_slow=True)
     return _delayed(found, bad, pings.way)
 
 

@@ -1,6 +1,6 @@
-"""Where packets were lost: by a queue that was full or managed, or on a wire.
+"""Where packets were lost: in a queue that was full or has an AQM, or on a wire.
 
-Only data counts. TCP repairs no lost acknowledgement and does not slow down for it, and an acknowledgement that cake's
+Only data counts. TCP does not retransmit a lost acknowledgement or slow down for it, and an acknowledgement that cake's
 filter removed was not needed.
 """
 
@@ -30,7 +30,7 @@ class Losses:
     """Outside of any queue."""
     in_queue: int
     is_derived: bool
-    """Whether losses outside of queues are what the flow repaired and no queue dropped, as on a kernel."""
+    """Whether losses outside of queues are the flow's retransmissions minus the drops of queues, as on a kernel."""
     port: str | None
     """The port that lost the most outside of a queue; None if it is not known."""
     queue_port: str | None
@@ -66,7 +66,7 @@ def _seen(counts: pl.DataFrame, sender: Sender, _: Sequence[Sender]) -> Losses:
 
 
 def _derived(counts: pl.DataFrame, sender: Sender, flows: Sequence[Sender]) -> Losses:
-    """A kernel counts drops without their flow: what all flows repaired, less what the queues on their way dropped."""
+    """A kernel counts drops without their flow: the retransmissions of all flows, minus the drops of their queues."""
     way = {port.name for port in sender.way.out}
     dropped = counts.filter(~pl.col("on_wire") & pl.col("port").is_in(list(way)))
     in_queue = int(dropped["len"].sum())

@@ -1,7 +1,7 @@
-"""What can be told of a run that was only observed, as from a capture: round trips and windows, but no ports.
+"""The explanation of a run that was only observed, as in a capture: round trips and windows, but no ports.
 
-Such a run has no rates, no propagation delays and no queues. The least round trip that was seen stands for the idle
-path, and goodput times that for what the path holds. From one end nobody can tell in which queue packets wait.
+Such a run has no rates, no propagation delays and no queues. The minimum RTT is used as the idle RTT, and goodput times
+minimum RTT as the BDP. Which queue the packets wait in is not known.
 """
 
 from collections.abc import Iterator
@@ -20,10 +20,11 @@ from bufferscope.model.network import NANOSECONDS, OVER_TCP
 
 MUCH_ADDED_S = 0.05
 MORE_THAN_HELD = 1.5
-"""In flight, in bandwidth-delay products at the least round trip: from here on, data must stand somewhere."""
+"""Data in flight, in BDPs at the minimum RTT, from which on data must be queued."""
+UNKNOWN = "The main cause is not known."
 SHUT = 0.5
 FEWEST_REPEATED = 3
-WHERE = "Which queue it is, and where on the path, cannot be told from one end of the path."
+WHERE = "From one end of the path, the queue cannot be located."
 
 
 def explain_observed(found: Evidence) -> Explanation:
@@ -47,23 +48,23 @@ def _verdict(found: Evidence, main: Seen | None) -> tuple[Statement, Cause]:
         return _of_pings(found, bool(found.senders))
     flow = main.sender.flow
     if main.shut_share >= SHUT:
-        sentence = f"{flow} is held back by the receiver's window for {fmt.share(main.shut_share)} of its time."
+        sentence = f"{flow} is limited by the receiver's window for {fmt.share(main.shut_share)} of its time."
         return Statement("verdict", sentence, {"share": main.shut_share}, "receive_window"), Cause.WINDOW
     if main.are_few:
-        why = f"{flow} shows too few round trips ({len(main.times_s)}) to say how they change"
-        return Statement("verdict", f"Cannot tell: {why}.", {}, "round_trips", "What the main cause is."), Cause.UNKNOWN
+        why = f"{flow} shows too few round trips ({len(main.times_s)}) to compare them"
+        return Statement("verdict", f"Cannot tell: {why}.", {}, "round_trips", UNKNOWN), Cause.UNKNOWN
     if _is_much(main.added_s, main.least_s) and main.held_times >= MORE_THAN_HELD:
         sentence = (
-            f"Data of {flow} stands on the path: its round trips are {fmt.time(main.added_s)} longer than the least, "
-            f"{fmt.time(main.least_s)}, with {fmt.times(main.held_times)} in flight what the path then holds."
+            f"Data of {flow} is queued on the path: its RTT is {fmt.time(main.added_s)} above the minimum, "
+            f"{fmt.time(main.least_s)}, and its data in flight is {fmt.times(main.held_times)} the BDP."
         )
         figure = "rtt_window" if main.sees_flight else "round_trips"
         return Statement("verdict", sentence, {"delay_ms": 1e3 * main.added_s}, figure, WHERE), Cause.QUEUE
     if main.sender.retransmits >= FEWEST_REPEATED:
-        why = f"{flow} repeats segments while its round trips stay short: a lossy wire or a queue manager"
+        why = f"{flow} retransmits while its RTT stays short: because of a lossy link or an AQM"
     else:
-        why = f"the round trips of {flow} stay short, and its application or its own window may be the limit"
-    return Statement("verdict", f"Cannot tell: {why}.", {}, "rtt_window", "What the main cause is."), Cause.UNKNOWN
+        why = f"the RTT of {flow} stays short, so its application or its own window may be the limit"
+    return Statement("verdict", f"Cannot tell: {why}.", {}, "rtt_window", UNKNOWN), Cause.UNKNOWN
 
 
 def _of_pings(found: Evidence, has_load: bool) -> tuple[Statement, Cause]:
@@ -73,28 +74,26 @@ def _of_pings(found: Evidence, has_load: bool) -> tuple[Statement, Cause]:
         why = "neither round trips of connections nor pings were observed"
         if not found.run.round_trips.is_empty():
             why = "round trips of connections were observed, but no connection long enough for two samples of its state"
-        return Statement("verdict", f"Cannot tell: {why}.", unknown="What the main cause is."), Cause.UNKNOWN
+        return Statement("verdict", f"Cannot tell: {why}.", unknown=UNKNOWN), Cause.UNKNOWN
     added_s = asked.added_s(0.5)
     numbers: dict[str, Number] = {"own_ms": 1e3 * asked.own_s}
     if added_s == float("inf"):
         return Statement("verdict", "Cannot tell: more than half of the pings have no answer."), Cause.UNKNOWN
     numbers["delay_ms"] = 1e3 * added_s
-    least = f"half of the pings take {fmt.time(added_s)} longer than the fastest, {fmt.time(asked.own_s)}"
+    added = f"the median RTT is {fmt.time(added_s)} above the minimum, {fmt.time(asked.own_s)}"
     if asked.lost_share >= LEAST_LOST:
-        least += f", and {fmt.percent(asked.lost_share)} of them have no answer"
+        added += f", and {fmt.percent(asked.lost_share)} of the pings have no answer"
         numbers["lost_share"] = asked.lost_share
     if _is_much(added_s, asked.own_s) and not has_load and (times := _rising(found)):
         sentence = (
-            f"The pings rise {times}, as when a load fills a queue: {least}, so packets wait somewhere on the path, or "
-            "take another one."
+            f"The RTT rises {times}, as if a load filled a queue: {added}, so packets wait somewhere on the path, or "
+            "take another path."
         )
-        return Statement(
-            "verdict", sentence, numbers, "rtt", f"What was sent then was not observed. {WHERE}"
-        ), Cause.QUEUE
+        return Statement("verdict", sentence, numbers, "rtt", f"The load was not observed. {WHERE}"), Cause.QUEUE
     if _is_much(added_s, asked.own_s) and has_load:
-        sentence = f"Under load, {least}: packets wait somewhere on the path."
+        sentence = f"Under load, {added}: packets wait somewhere on the path."
         return Statement("verdict", sentence, numbers, "rtt", WHERE), Cause.QUEUE
-    sentence = f"Cannot tell: {least}, and what else was on the path was not observed."
+    sentence = f"Cannot tell: {added}, and other traffic on the path was not observed."
     return Statement("verdict", sentence, numbers, "rtt", WHERE), Cause.UNKNOWN
 
 
@@ -122,8 +121,8 @@ def _inflation(main: Seen) -> Iterator[Statement]:
         begin_s, end_s = max(found, key=lambda span: span[1] - span[0])
         _, share = episodes(main.times_s, added_s)
         sentence = (
-            f"Its round trips are longer than the least by 5 ms or more for {fmt.share(share)} of the "
-            f"{fmt.length(known_s)} in which they are known; the longest time without a break is from "
+            f"Its RTT is at least 5 ms above the minimum for {fmt.share(share)} of the "
+            f"{fmt.length(known_s)} in which it is known; the longest period without a break is from "
             f"{fmt.instant(begin_s)} to {fmt.instant(end_s)}."
         )
         numbers: dict[str, Number] = {"onset_s": begin_s, "end_s": end_s, "known_s": known_s, "standing_share": share}
@@ -137,17 +136,18 @@ def _flight(main: Seen) -> Iterator[Statement]:
         return
     begin = f"It has {fmt.size(main.inflight_bytes)} in flight"
     if not main.sees_flight:
-        begin += " by its goodput and its round trips (Little's law)"
+        begin += " according to its goodput and RTT (Little's law)"
     sentence = (
-        f"{begin}, {fmt.times(main.held_times)} what the path holds at its goodput and the least round trip "
-        f"({fmt.size(main.held_bytes)})."
+        f"{begin}, {fmt.times(main.held_times)} the BDP (its goodput times the minimum RTT: "
+        f"{fmt.size(main.held_bytes)})."
     )
     numbers: dict[str, Number] = {"inflight_bytes": main.inflight_bytes, "held_bytes": main.held_bytes}
-    unknown = "The least round trip that was seen may itself have waited, so the path may hold less."
+    unknown = "The minimum RTT may include queueing delay, so the BDP may be smaller."
     yield Statement("window", sentence, numbers, "rtt_window" if main.sees_flight else "round_trips", unknown)
 
 
 def _repeated(each: Sender) -> Statement:
-    sentence = f"{each.flow} gets {fmt.rate(each.goodput_bps)} and sends {each.retransmits} segments again."
+    sentence = f"{each.flow} gets {fmt.rate(each.goodput_bps)} and retransmits {each.retransmits} segments."
     numbers: dict[str, Number] = {"flow": each.flow, "goodput_bps": each.goodput_bps, "retransmits": each.retransmits}
-    return Statement("losses", sentence, numbers, "cwnd", "Where they were lost, or whether they were only late.")
+    unknown = "Whether they were lost or only late, and where, is not known."
+    return Statement("losses", sentence, numbers, "cwnd", unknown)

@@ -25,9 +25,9 @@ class Pings:
     back: tuple[Port, ...]
     """The ports that its answer crosses."""
     own_s: float
-    """The round trip on the idle path; where nobody knows that, the least that was seen at any time of the run."""
+    """The idle RTT; if it is not known, the minimum RTT of the whole run."""
     own_out_s: float
-    """The part of it that the probe takes; 0 where nobody knows that."""
+    """The part of it in the direction of the probe; 0 if it is not known."""
     rows: pl.DataFrame
     """`sent_ns, rtt_ns, owd_up_ns, owd_down_ns` in the window."""
 

@@ -1,4 +1,4 @@
-"""Statements about a standing queue: where it stands, since when, whose packets it has, and how long it should be."""
+"""Statements about a standing queue: where it is, since when, whose packets it has, and how long it should be."""
 
 import math
 from collections.abc import Iterator
@@ -14,13 +14,13 @@ from bufferscope.analysis.lengths import RULE
 
 LAYERS = {"qdisc": "queueing discipline", "ring": "driver's ring", "stacked": "stacked interface's discipline"}
 LEAST_TOLD_S = 0.001
-"""Less delay than this is not worth a sentence."""
+"""A shorter delay is not reported."""
 AGREE = (0.5, 2.0)
-"""How far what the senders have in flight above the path may differ from what stands in the queue."""
+"""The bounds of the senders' data in flight beyond goodput x idle RTT, in multiples of the backlog."""
 
 
 def queue_statements(found: Evidence, diagnosis: Diagnosis) -> Iterator[Statement]:
-    """All of them, about the queue that is the cause; without one, only where the little delay stood."""
+    """All of them, about the queue that is the cause; without one, only where the small delay was."""
     yield from _where(found)
     if diagnosis.queue:
         yield from _layers(diagnosis.queue)
@@ -38,7 +38,7 @@ def _where(found: Evidence) -> Iterator[Statement]:
         part = each.mean_s / total
         numbers = {"delay_ms": 1e3 * each.delay_s, "mean_ms": 1e3 * each.mean_s, "share": part}
         sentence = (
-            f"In {each.port} packets wait {fmt.time(each.mean_s)} on average, "
+            f"In {each.port}, packets wait {fmt.time(each.mean_s)} on average, "
             f"{fmt.share(part)} of the delay in all queues.{_apart(found, each)}"
         )
         yield Statement("where", sentence, numbers, "queue_length")
@@ -48,7 +48,7 @@ def _where(found: Evidence) -> Iterator[Statement]:
 
 
 def _apart(found: Evidence, queue: Standing) -> str:
-    """That other flows do not wait there, where pings show it."""
+    """A sentence that other flows do not wait there, if pings show it."""
     seen = [seen_s(found, pings, queue) for pings in found.pings_across(queue.port)]
     if not seen or not is_separate(found, queue) or max(seen) >= SEEN * queue.mean_s:
         return ""
@@ -69,7 +69,7 @@ def _layers(queue: Standing) -> Iterator[Statement]:
 
 def _since(found: Evidence, queue: Standing) -> Statement:
     if queue.longest_s is None:
-        sentence = f"The queue in {queue.port} comes and goes: it never stands for 100 ms on end."
+        sentence = f"The queue in {queue.port} comes and goes: it never lasts for 100 ms."
         return Statement("since", sentence, {"standing_share": queue.standing_share}, "queue_length")
     low_s = sum(layer.low_s for layer in queue.layers)
     begin_s, end_s = queue.longest_s
@@ -83,30 +83,28 @@ def _since(found: Evidence, queue: Standing) -> Statement:
     load = f"the {fmt.length(found.window.seconds)} with load ({fmt.span(found.window)})"
     part = f"all of {load}" if queue.standing_share >= 0.995 else f"{fmt.percent(queue.standing_share)} of {load}"
     longest = f"{fmt.instant(begin_s)} to {fmt.instant(end_s)}"
-    sentence = f"It stands for {part}; the longest time without a break is from {longest}."
+    sentence = f"The queue is standing for {part}; the longest such period is from {longest}."
     if low_s >= LEAST_TOLD_S:
-        sentence += (
-            f" For nine tenths of the time, at least {fmt.time(low_s)} of it are there: that part serves nobody."
-        )
+        sentence += f" The delay is above {fmt.time(low_s)} {fmt.percent(0.9)} of the time (a standing queue)."
     return Statement("since", sentence, numbers, "queue_length")
 
 
 def _who(found: Evidence, queue: Standing) -> Statement:
-    """Whose packets stand in the queue."""
+    """Whose packets are in the queue."""
     across = found.crossing(queue.port)
     if not across:
         return Statement(
-            "who", f"Whose packets stand in {queue.port} cannot be told: no sample of a flow that crosses it lasts."
+            "who", f"Cannot tell whose packets are in {queue.port}: no long flow that crosses it was sampled."
         )
     excess = {each.flow: each.excess_bytes for each in across}
     total = sum(excess.values())
-    stands = sum(layer.mean_bytes for layer in queue.layers)
-    if not AGREE[0] * stands <= total <= AGREE[1] * stands:
+    backlog = sum(layer.mean_bytes for layer in queue.layers)
+    if not AGREE[0] * backlog <= total <= AGREE[1] * backlog:
         sentence = (
-            f"Whose packets stand in {queue.port} cannot be told: {fmt.size(stands)} wait there, but the flows "
-            f"across it have {fmt.size(total)} in flight above what the idle path holds."
+            f"Cannot tell whose packets are in {queue.port}: its backlog is {fmt.size(backlog)}, but the flows across "
+            f"it have {fmt.size(total)} in flight beyond goodput x idle RTT."
         )
-        return Statement("who", sentence, {"queue_bytes": stands, "excess_bytes": total}, "cwnd")
+        return Statement("who", sentence, {"queue_bytes": backlog, "excess_bytes": total}, "cwnd")
     return _told_who(queue, across, total)
 
 
@@ -120,26 +118,26 @@ def _told_who(queue: Standing, across: list[Sender], total: float) -> Statement:
         "flows": len(across),
     }
     if len(across) == 1:
-        sentence = f"The packets are those of {most.flow}: {fmt.size(most.excess_bytes)} on average."
+        sentence = f"The packets belong to {most.flow}: {fmt.size(most.excess_bytes)} on average."
     elif part >= 0.5:
-        sentence = f"{fmt.share(part).capitalize()} of the packets are those of {most.flow}, of {len(across)} flows."
+        sentence = f"{fmt.share(part).capitalize()} of the packets belong to {most.flow}, one of {len(across)} flows."
     else:
-        sentence = (
-            f"The packets are those of {len(across)} flows together; {most.flow} has the most, {fmt.percent(part)}."
-        )
-    unknown = "Each flow's part is what it has in flight above the idle path (Little's law), not a count of packets."
+        sentence = f"The packets belong to {len(across)} flows; {most.flow} has the most, {fmt.percent(part)}."
+    unknown = (
+        "Each flow's part is its data in flight beyond goodput x idle RTT (Little's law), not a count of packets."
+    )
     return Statement("who", sentence, numbers, "cwnd" if most.is_tcp else "goodput", unknown)
 
 
 def culprit(found: Evidence, queue: Standing) -> str | None:
-    """The flow with at least half of the packets in the queue, if that can be told."""
+    """The flow with at least half of the packets in the queue; None if it is not known, or there is no such flow."""
     numbers = _who(found, queue).numbers
     part = numbers.get("share", 0.0)
     return str(numbers["flow"]) if isinstance(part, float) and part >= 0.5 else None
 
 
 def _window(found: Evidence, queue: Standing) -> Iterator[Statement]:
-    """How far the data in flight exceeds what the path holds."""
+    """How far the data in flight exceeds the bandwidth-delay product."""
     across = [each for each in found.crossing(queue.port) if each.is_tcp]
     held = held_bytes(found, queue)
     if not across or not held:
@@ -150,13 +148,13 @@ def _window(found: Evidence, queue: Standing) -> Iterator[Statement]:
     path = f"{fmt.rate(queue.service_bps)} and {fmt.time(round_trip_s(found, queue.port))}"
     sentence = (
         f"{who} {'has' if len(across) == 1 else 'have'} {fmt.size(inflight)} in flight, "
-        f"{fmt.times(inflight / held)} what the path holds without a queue ({fmt.size(held)}: {path})."
+        f"{fmt.times(inflight / held)} the BDP ({fmt.size(held)}: {path})."
     )
     yield Statement("window", sentence, numbers, "cwnd")
 
 
 def held_bytes(found: Evidence, queue: Standing) -> float:
-    """The product of the port's own rate and the shortest idle round trip of the flows across it."""
+    """The BDP: the port's own rate times the shortest idle RTT of the flows across it."""
     trips = [each.way.round_trip_s for each in found.crossing(queue.port)]
     return queue.service_bps * min(trips, default=0.0) / 8
 
@@ -182,12 +180,12 @@ def _limit(found: Evidence, queue: Standing) -> Iterator[Statement]:
     numbers: dict[str, Number] = {"needed_packets": needed}
     if port.limit_packets is not None:
         numbers["limit_packets"] = port.limit_packets
-    yield Statement("limit", sentence, numbers, "queue_length", f"Whether it keeps the goodput, a run shows: {RULE}.")
+    yield Statement("limit", sentence, numbers, "queue_length", f"Only a run shows whether it keeps the goodput: {RULE}.")
 
 
 def _own_limit(needed: int, limit_packets: int | None, limit_bytes: int | None) -> str:
     if limit_packets is not None and limit_packets <= needed:
-        return f"; its limit, {limit_packets}, is not longer than that, so only a queue manager makes it shorter"
+        return f"; its limit, {limit_packets}, is no larger, so only an AQM can make it shorter"
     if limit_packets is not None:
         return f"; its limit is {limit_packets}"
     return f"; its limit is {fmt.size(limit_bytes)}" if limit_bytes else ""

@@ -42,7 +42,7 @@ class Seen:
 
     @property
     def added_s(self) -> float:
-        """By how much a typical round trip is longer than the least."""
+        """By how much a typical round trip is longer than the minimum."""
         return self.typical_s - self.least_s
 
     @property
@@ -57,7 +57,7 @@ class Seen:
 
     @property
     def held_bytes(self) -> float:
-        """What the path holds at the flow's goodput and the least round trip."""
+        """The BDP: the flow's goodput times the minimum RTT."""
         return self.sender.goodput_bps * self.least_s / 8
 
     @property
@@ -67,7 +67,7 @@ class Seen:
 
     @property
     def held_times(self) -> float:
-        """What is in flight, in multiples of what the path holds."""
+        """The data in flight, in multiples of the BDP."""
         return self.inflight_bytes / self.held_bytes if self.held_bytes else 0.0
 
 

@@ -40,7 +40,7 @@ class Way:
 
     @property
     def held_bytes(self) -> float:
-        """What the path holds without a queue: the bandwidth-delay product."""
+        """The bandwidth-delay product."""
         return self.rate_bps * self.round_trip_s / 8
 
 
@@ -64,7 +64,7 @@ class Sender:
     srtt_s: float | None
     """Mean smoothed round-trip time."""
     least_rtt_s: float | None
-    """The least round-trip time that its sender has seen."""
+    """The minimum round-trip time that its sender has seen."""
     idle_share: float
     """Nothing to send, and nothing under way."""
     buffer_share: float
@@ -92,7 +92,7 @@ class Sender:
 
     @property
     def excess_bytes(self) -> float:
-        """Payload in flight that the idle path does not hold at this goodput: what stands in queues (Little's law)."""
+        """Payload in flight beyond goodput x idle RTT, which is therefore queued (Little's law)."""
         return max(0.0, self.inflight_bytes - self.goodput_bps * self.way.round_trip_s / 8)
 
 

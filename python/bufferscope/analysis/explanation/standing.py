@@ -5,8 +5,8 @@ could, as a shaper may, that rate is measured while it has a backlog: in the int
 what waited at their beginning. A backlog at both ends would not do, because an application may write in step with the
 samples. Where the backlog is never that long, and for cake, the rate is the one that the discipline is set to.
 
-A queue *stands* where this delay stays above 5 ms for 100 ms or longer: CoDel's target and interval (RFC 8289, sections
-4.3 and 4.4). As in CoDel, the target is at least the time that a full packet takes.
+There is a *standing queue* while this delay stays above 5 ms for 100 ms or longer: CoDel's target and interval (RFC
+8289, sections 4.3 and 4.4). As in CoDel, the target is at least the time that a full packet takes.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ class Layer:
     """The median over time."""
     mean_s: float
     low_s: float
-    """The 10th percentile: what nearly always stands."""
+    """The 10th percentile, exceeded 90 % of the time."""
     high_s: float
     """The 95th percentile."""
     mean_bytes: float
@@ -70,9 +70,9 @@ class Standing:
     delay_s: float
     """The median over time."""
     longest_s: tuple[float, float] | None
-    """The longest time for which the queue stands without a break, in seconds since the run's start; None if never."""
+    """The longest period with a standing queue, in seconds since the run's start; None if it never occurs."""
     standing_share: float
-    """The share of the window in which the queue stands."""
+    """The share of the window with a standing queue."""
 
     @property
     def deepest(self) -> Layer:
@@ -218,7 +218,7 @@ def _series(total: pl.DataFrame) -> tuple[Series, Series]:
 
 
 def episodes(times_s: Series, delays_s: Series, packet_s: float = 0.0) -> tuple[float | None, float]:
-    """When the longest time began for which the queue stands, and the share of all the time in which it does."""
+    """When the longest period with a standing queue began, and the share of all the time in such periods."""
     found = spans(times_s, delays_s, packet_s)
     whole = float(times_s[-1] - times_s[0])
     if not found or whole <= 0:
@@ -227,7 +227,7 @@ def episodes(times_s: Series, delays_s: Series, packet_s: float = 0.0) -> tuple[
 
 
 def spans(times_s: Series, delays_s: Series, packet_s: float = 0.0) -> list[tuple[float, float]]:
-    """Beginning and end of each time for which the queue stands; `packet_s` is the time of a full packet."""
+    """Beginning and end of each period with a standing queue; `packet_s` is the time of a full packet."""
     above = delays_s > max(TARGET_S, packet_s)
     edges = np.flatnonzero(np.diff(np.concatenate(([0], above.astype(np.int8), [0]))))
     starts, ends = edges[::2], np.minimum(edges[1::2], len(times_s) - 1)

@@ -10,22 +10,22 @@ class Cause(StrEnum):
     """What kept a run from being fast, or that nothing did."""
 
     QUEUE = "queue"
-    """A queue stands in a port's queueing discipline."""
+    """There is a standing queue in a port's queueing discipline."""
     RING = "ring"
-    """A queue stands in a driver's transmit ring."""
+    """There is a standing queue in a driver's transmit ring."""
     SHAPER = "shaper"
-    """A queue stands in front of a shaper, which sends less than the wire behind it could."""
+    """There is a standing queue in a shaper, which sends less than the wire behind it could."""
     WINDOW = "window"
-    """A window of one of the ends is smaller than what the path holds."""
+    """A window of one of the ends is smaller than the BDP."""
     APPLICATION = "application"
     """The applications write less than the path takes."""
     LOSS = "loss"
-    """Packets are lost outside of queues: TCP takes that for congestion, and calls lose speech."""
+    """Packets are lost outside of queues: TCP treats that as congestion, and calls lose speech."""
     SHALLOW = "shallow"
-    """A queue drops packets before the link is full, or those of pings and calls: it is too short, or its manager drops
+    """A queue drops packets before the link is full, or packets of pings and calls: it is too short, or its AQM drops
     too early."""
     NONE = "none"
-    """The data takes all that the path has, without a standing queue; or there is little to send."""
+    """The data fills the path without a standing queue, or there is little to send."""
     UNKNOWN = "unknown"
     """The records do not show it, or contradict one another."""
 
@@ -35,7 +35,7 @@ Number = float | int | str
 
 @dataclass(frozen=True)
 class Statement:
-    """One thing that the records show, or that they do not tell."""
+    """One thing that the records show, or that they do not show."""
 
     kind: str
     """What it is about: `verdict`, `where`, `since`, `who`, `window`, `limit`, `sender`, `call`, `game`, `page`, ..."""
@@ -46,7 +46,7 @@ class Statement:
     figure: str | None = None
     """The name of the figure that shows it."""
     unknown: str | None = None
-    """What this does not tell."""
+    """What the records leave open about it."""
 
     def anchor(self, section: str) -> str | None:
         """The id of the statement's figure on a page.
@@ -82,7 +82,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a run shows: its main cause, where that is, and all statements in the order in which they are told."""
+    """What a run shows: its main cause, where that is, and all statements."""
 
     run: str
     """The run's `id`."""
@@ -93,9 +93,9 @@ class Explanation:
     layer: str | None
     """The layer of the port."""
     flow: str | None
-    """The flow whose packets stand in the queue, or that is limited; None if it cannot be told, or is not one."""
+    """The flow whose packets are in the queue, or that is limited; None if it is not known, or not a single flow."""
     statements: tuple[Statement, ...]
-    """All statements, in the order in which they are told."""
+    """All statements, in the order in which they are printed."""
 
     def of(self, *kinds: str) -> list[Statement]:
         """The statements of some kinds.

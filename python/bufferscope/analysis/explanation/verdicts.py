@@ -12,16 +12,16 @@ from bufferscope.analysis.explanation.standing import Standing
 from bufferscope.analysis.explanation.statement import Cause, Number, Statement
 
 _WINDOWS = {
-    Limit.RECEIVER: "the receiver's window is smaller than what the path holds",
-    Limit.BUFFER: "the sender's buffer is smaller than what the path holds",
-    Limit.FIXED: "the sender's congestion window stays smaller than what the path holds",
+    Limit.RECEIVER: "the receiver's window is smaller than the BDP",
+    Limit.BUFFER: "the send buffer is smaller than the BDP",
+    Limit.FIXED: "the congestion window stays smaller than the BDP",
 }
 
 
 def verdict(found: Evidence, diagnosis: Diagnosis) -> Statement:
     """The statement that an explanation begins with."""
     if diagnosis.cause is Cause.UNKNOWN:
-        return Statement("verdict", f"Cannot tell: {diagnosis.doubt}.", {}, None, "What the main cause is.")
+        return Statement("verdict", f"Cannot tell: {diagnosis.doubt}.", {}, None, "The main cause is not known.")
     if diagnosis.queue:
         return _of_queue(found, diagnosis, diagnosis.queue)
     if diagnosis.cause is Cause.NONE:
@@ -34,10 +34,12 @@ def verdict(found: Evidence, diagnosis: Diagnosis) -> Statement:
     if diagnosis.cause is Cause.WINDOW:
         sentence = f"{name} does not fill its path: {_WINDOWS[diagnosis.main.limit]}."
     elif diagnosis.cause is Cause.APPLICATION:
-        sentence = f"No queue stands; {name} does not fill its path because its application writes no more."
+        sentence = (
+            f"There is no standing queue; {name} does not fill its path because its application writes no more data."
+        )
     elif diagnosis.cause is Cause.LOSS:
-        where = f" after {diagnosis.main.port}" if diagnosis.main.port else ""
-        sentence = f"{name} does not fill its path: packets are lost{where}, where no queue drops them."
+        where = f" on the link after {diagnosis.main.port}" if diagnosis.main.port else ""
+        sentence = f"{name} does not fill its path: packets are lost{where}, not in a queue."
     else:
         where = f" of {diagnosis.main.port}" if diagnosis.main.port else ""
         sentence = f"{name} does not fill its path: the queue{where} drops packets before the link is full."
@@ -47,7 +49,7 @@ def verdict(found: Evidence, diagnosis: Diagnosis) -> Statement:
 def _of_queue(found: Evidence, diagnosis: Diagnosis, queue: Standing) -> Statement:
     added = fmt.time(queue.delay_s)
     numbers: dict[str, Number] = {"delay_ms": 1e3 * queue.delay_s, "port": queue.port, "layer": str(diagnosis.layer)}
-    begin = f"A queue of {added} stands" if queue.longest_s else f"Packets wait {added}"
+    begin = f"There is a standing queue of {added}" if queue.longest_s else f"Packets wait {added}"
     port = found.ports[queue.port]
     if diagnosis.together > 1:
         sentence = _of_several(diagnosis, queue)
@@ -60,10 +62,7 @@ def _of_queue(found: Evidence, diagnosis: Diagnosis, queue: Standing) -> Stateme
         sentence = f"{begin} in the driver's ring of {queue.port}{bql}."
     elif diagnosis.cause is Cause.SHAPER:
         rates = f"{fmt.rate(queue.service_bps)} of the wire's {fmt.rate(queue.rate_bps)}"
-        sentence = (
-            f"{begin} in {queue.port} in front of a shaper: {port.queue['qdisc']} passes on {rates}, "
-            "and more is sent to it."
-        )
+        sentence = f"{begin} in {queue.port}, in a shaper: {port.queue['qdisc']} sends {rates}, and more arrives."
         numbers["service_bps"] = queue.service_bps
     else:
         kind = port.queue["qdisc"]
@@ -73,27 +72,28 @@ def _of_queue(found: Evidence, diagnosis: Diagnosis, queue: Standing) -> Stateme
 
 
 def _of_several(diagnosis: Diagnosis, queue: Standing) -> str:
-    largest = f"{queue.port} with {fmt.time(queue.mean_s)} on average"
-    return f"Queues of {diagnosis.together} ports delay the pings together; the largest is that of {largest}."
+    longest = f"in {queue.port}, {fmt.time(queue.mean_s)} on average"
+    return f"The queues of {diagnosis.together} ports together delay the pings; the longest is {longest}."
 
 
 def _of_bursts(diagnosis: Diagnosis, queue: Standing) -> str:
-    """Of a queue that is short for half of the time or more."""
+    """The sentence for a queue that is short for half of the time or more."""
     harm = diagnosis.harm
     bad = f", and {harm.sentence}" if harm and not harm.is_slow else ""
     return (
-        f"A queue comes and goes in {queue.port}: it stands for {fmt.percent(queue.standing_share)} of the time, "
-        f"with {fmt.time(queue.high_s)} or more for a twentieth of it{bad}."
+        f"The queue in {queue.port} comes and goes: it is a standing queue {fmt.percent(queue.standing_share)} of the "
+        f"time, and its delay is above {fmt.time(queue.high_s)} {fmt.percent(0.05)} of the time{bad}."
     )
 
 
 def _of_losses(found: Evidence, bad: Harm) -> Statement:
-    """Of packets that are lost although no queue stands."""
+    """The statement for packets that are lost without a standing queue."""
+    begin = f"There is no standing queue, but {bad.sentence}"
     if bad.on_wire:
-        sentence = f"No queue stands, but {bad.sentence}: they are lost after {bad.port}, where no queue drops them."
+        sentence = f"{begin}: packets are lost on the link after {bad.port}, not in a queue."
     else:
         kind = found.ports[str(bad.port)].queue["qdisc"]
-        sentence = f"No queue stands, but {bad.sentence}: the queue of {bad.port} ({kind}) drops them."
+        sentence = f"{begin}: the queue of {bad.port} ({kind}) drops packets."
     return Statement("verdict", sentence, bad.numbers, "rtt")
 
 
@@ -105,13 +105,12 @@ def _has_bql(found: Evidence, name: str) -> bool:
 def _nothing(found: Evidence, diagnosis: Diagnosis) -> str:
     main = diagnosis.main
     if diagnosis.harm:
-        return (
-            f"No queue stands; {diagnosis.harm.sentence}, as it would on the idle path, whose own delay is that long."
-        )
+        return f"There is no standing queue; {diagnosis.harm.sentence}, because even the idle RTT is too long for it."
     if main and main.limit is Limit.START:
-        return f"Nothing is wrong that this run shows: {main.sender.flow} is still in slow start, and no queue stands."
+        begin = "This run shows nothing wrong"
+        return f"{begin}: {main.sender.flow} is still in slow start, and there is no standing queue."
     if main and main.limit is not Limit.LINK:
-        return f"Nothing is wrong: no queue stands, and the path of {main.sender.flow} is nearly full."
+        return f"Nothing is wrong: there is no standing queue, and the path of {main.sender.flow} is nearly full."
     if main and main.port:
-        return f"Nothing is wrong: {full(found, main.port)}, and no queue stands."
-    return "Nothing is wrong: no queue stands, and no flow that lasts is held back."
+        return f"Nothing is wrong: {full(found, main.port)}, and there is no standing queue."
+    return "Nothing is wrong: there is no standing queue, and no long flow is held back."
