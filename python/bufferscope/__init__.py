@@ -2,7 +2,7 @@
 
 >>> import bufferscope as bs
 >>> result = bs.run("ucas-reproduce")                                                           # doctest: +SKIP
->>> result.probes                                      # a polars frame, one row a ping         # doctest: +SKIP
+>>> result.probes                                      # a polars frame, one row per ping       # doctest: +SKIP
 >>> bs.figures.queue_length(result)                    # an Altair chart                        # doctest: +SKIP
 
 Names are loaded when they are first used, so importing the package, or asking the command line for help, is fast.

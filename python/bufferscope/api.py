@@ -149,7 +149,7 @@ def choose(
         Changes to keys of the file, as for `run`.
     link
         The link and direction whose queue is chosen, as in `"wan"` or `"wan.reverse"`. Default: the port with the
-        smallest rate on the way of the traffic's data.
+        smallest rate on the path of the data.
     point
         Values of swept keys, as in `["traffic.rival.flows=1"]`. Default: the first of each.
     seed

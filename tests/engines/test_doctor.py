@@ -26,7 +26,7 @@ PRIVILEGE = "cannot make network namespaces: not root, and this kernel refuses u
 
 @pytest.fixture
 def bin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The only directory in which programs are found, with ip, tc and ethtool; no agent, no kernel is at hand."""
+    """The only directory in which programs are found, with ip, tc and ethtool; no agent or kernel is available."""
     directory = tmp_path / "bin"
     directory.mkdir()
     monkeypatch.setenv("PATH", str(directory))
@@ -228,7 +228,7 @@ def test_the_emulator_is_asked_for_its_version_and_for_what_makes_virtual_time(
 def test_a_kernel_to_be_fetched_or_given_is_told(tmp_path: Path, bin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bufferscope.engines.guest.kernels.installed", list)
     without_apt = diagnosis("guest", system(tmp_path))
-    assert "no kernel 6.1 at hand" in check(without_apt, "kernel").details
+    assert "no kernel 6.1 available" in check(without_apt, "kernel").details
     assert "guest build" not in (without_apt.install or "")
     program(bin / "apt-cache", "echo linux-image-6.1.0-9-cloud-amd64")
     program(bin / "apt-get", "")

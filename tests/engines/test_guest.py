@@ -160,7 +160,7 @@ def test_a_flow_that_is_paced_has_its_rate_recorded(tmp_path: Path, built: Image
 def test_the_kernel_can_be_chosen_by_its_release(tmp_path: Path, built: Image) -> None:
     (each,) = bs.run(write(tmp_path, IDLE), engine="guest", kernel=built.release, out=tmp_path / "out").runs
     assert each.meta["summary"]["kernel"] == built.release
-    with pytest.raises(EngineError, match=r"no kernel 2\.4 at hand \(found: .*6\..*guest build --kernel 2\.4"):
+    with pytest.raises(EngineError, match=r"no kernel 2\.4 available \(found: .*6\..*guest build --kernel 2\.4"):
         bs.run(write(tmp_path, IDLE), engine="guest", kernel="2.4", out=tmp_path / "out")
 
 

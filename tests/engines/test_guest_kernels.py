@@ -101,7 +101,7 @@ def test_the_newest_of_a_series_is_chosen() -> None:
 
 
 def test_a_missing_kernel_is_told_with_the_command_that_brings_it() -> None:
-    with pytest.raises(GuestError, match=r"no kernel 4\.4 at hand .*`bufferscope guest build --kernel 4\.4`"):
+    with pytest.raises(GuestError, match=r"no kernel 4\.4 available .*`bufferscope guest build --kernel 4\.4`"):
         kernels.choose("4.4")
 
 

@@ -33,9 +33,9 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "a newer Flent": (json.dumps({**FLENT, "version": 99}).encode(), "version: found 99; allowed: at most 4"),
     "Flent without a result": (json.dumps(FLENT).encode(), "without any result; was the test cut short"),
     "Flent with a list for an object": (json.dumps({**FLENT, "results": []}).encode(), "results: found a list"),
-    "Flent with a text for a sample": (
+    "Flent with a string for a sample": (
         json.dumps({**FLENT, "raw_values": {"TCP upload": ["x"]}}).encode(),
-        r"raw_values.TCP upload\[0\]: found a text; expected an object",
+        r"raw_values.TCP upload\[0\]: found a string; expected an object",
     ),
     "sequence numbers from here to the moon": (
         json.dumps({**FLENT, "raw_values": PING}).encode(),

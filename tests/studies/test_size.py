@@ -170,7 +170,7 @@ def test_impossible_values_are_refused(cli: Cli, arguments: str, said: str) -> N
 
 
 def test_python_values_without_units_are_refused() -> None:
-    with pytest.raises(InputError, match="--rate: found 10; allowed: a text with a unit"):
+    with pytest.raises(InputError, match="--rate: found 10; allowed: a string with a unit"):
         read_line(10, "40ms")  # type: ignore[arg-type]
 
 

@@ -23,7 +23,7 @@ JOBS = max(1, machine.cpus() // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 
 
 
 def build_guest(kernel: str | None = None) -> Image:
-    """The guest of a kernel, by default of the one that runs take, with the agent at hand."""
+    """The guest of a kernel, by default of the one that runs take, with the installed agent."""
     return build.build(build.kernel(kernel, print), agent.program(), print)
 
 

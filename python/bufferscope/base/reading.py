@@ -25,7 +25,7 @@ def content(path: Path, most: int) -> bytes:
     Only a regular file is read: a pipe or a device may block for ever, or never end.
     """
     try:
-        # Without waiting: opening a pipe blocks until somebody writes to it.
+        # Without waiting: opening a pipe blocks until another process opens it for writing.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             mode = os.fstat(descriptor).st_mode

@@ -19,8 +19,8 @@ def choose(
         typer.Option(
             "--link",
             metavar="NAME",
-            help="The link whose queue is chosen; NAME.forward or NAME.reverse for one direction. Default: where the "
-            "rate on the way of the traffic's data is smallest.",
+            help="The link whose queue is chosen; NAME.forward or NAME.reverse for one direction. Default: the one with "
+            "the smallest rate on the path of the data.",
             show_default=False,
         ),
     ] = None,

@@ -109,7 +109,7 @@ def complete_layout(context: typer.Context, incomplete: str) -> Iterator[str]:
 
 @_never_failing
 def complete_kernel(context: typer.Context, incomplete: str) -> Iterator[str]:
-    """Series and releases of the kernels at hand."""
+    """Series and releases of the available kernels."""
     from bufferscope.engines.guest import kernels
 
     at_hand = kernels.at_hand()

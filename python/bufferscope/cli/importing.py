@@ -22,7 +22,7 @@ def import_(
         typer.Option(
             "--as",
             metavar="FORMAT",
-            help="flent, irtt, iperf3, ping, windows, fping, smokeping or csv. Default: what the content shows.",
+            help="flent, irtt, iperf3, ping, windows, fping, smokeping or csv. Default: detected from the content.",
             show_default=False,
         ),
     ] = None,
@@ -41,12 +41,12 @@ def import_(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Import what other programs measured: their files become runs, which every other command takes.
+    """Import measurements of other programs: their files become runs, which every other command accepts.
 
     Flent's data files (.flent.gz), the JSON of irtt and iperf3, and the output of ping (in any language, also of \
 Windows), fping and Smokeping are recognised by their content, also if they are compressed with gzip. Their pings \
-become probes and their transfers flows; what they don't say is not made up. Each test of a file with several is a \
-run. The page report/NAME/index.html shows them; with --json or --quiet, it is written only if --report is given.
+become probes, and their transfers become flows. Missing values stay empty. A file with several tests becomes several \
+runs. The page report/NAME/index.html shows them; with --json or --quiet, it is written only if --report is given.
 
     [bold]Examples[/bold]
 

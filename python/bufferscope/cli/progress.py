@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FIRST_LINE_S = 2.0
 """Jobs shorter than this get no line."""
 LEAST_KNOWN_SHARE = 0.005
-"""The share of the work from which the time left is told."""
+"""The share of the work from which on the remaining time is printed."""
 LEAST_STEP = 0.1
 """A line for each tenth of the work ..."""
 GROWTH = 2.0

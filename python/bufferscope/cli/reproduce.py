@@ -51,10 +51,10 @@ def reproduce(
 ) -> None:
     """Run the experiments of the catalogue, write a page with every figure, and report what was reproduced.
 
-    What the documents say is shown beside what was measured on the simulator and on a real kernel. For the one that \
-is not run, the measurements of its stored runs are shown. Points that an engine cannot run are left out, and the \
-reason is given. On the simulator, the experiments that take longest are run in brief, with fewer repetitions, members \
-and points, as long as that changes no verdict; the page says which, and --full or --repeat runs them whole.
+    The page compares the statements of the documents with measurements on the simulator and on a real kernel. Results \
+already stored for the other engine are shown, too. Points that an engine cannot run are left out and listed with the \
+reason. On the simulator, the longest experiments run with fewer repetitions, members and points, as far as that \
+changes no verdict; the page lists them, and --full or --repeat runs all of it.
 
     [bold]Examples[/bold]
 

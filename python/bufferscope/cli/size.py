@@ -11,27 +11,27 @@ from bufferscope.cli import options
 
 def size(
     rate: Annotated[str, typer.Option("--rate", metavar="RATE", help="The bottleneck's rate, as in 10mbit.")],
-    rtt: Annotated[str, typer.Option("--rtt", metavar="TIME", help="The round trip without queues, as in 40ms.")],
+    rtt: Annotated[str, typer.Option("--rtt", metavar="TIME", help="The base RTT (without queues), as in 40ms.")],
     flows: Annotated[int, typer.Option("--flows", metavar="N", help="Long TCP flows at the same time.")] = 1,
     target: Annotated[
-        str, typer.Option("--target", metavar="SHARE", help="The share of a very long queue's goodput to keep.")
+        str, typer.Option("--target", metavar="SHARE", help="The least goodput, as a share of that of a very long queue.")
     ] = "98%",
     packet: Annotated[
-        str, typer.Option("--packet", metavar="SIZE", help="A full IP packet; the simulated ones have 1500b.")
+        str, typer.Option("--packet", metavar="SIZE", help="IP packet size for the equations (simulations always use 1500b).")
     ] = "1500b",
     buffer: Annotated[
         str | None,
         typer.Option(
             "--buffer",
             metavar="SIZE",
-            help="A buffer that is there, as in 256kb: how long does it delay?",
+            help="Size of an existing buffer, as in 256kb; shows the delay when it is full.",
             show_default=False,
         ),
     ] = None,
     congestion: Annotated[
         str, typer.Option("--congestion", metavar="NAME", help="The flows' congestion control: cubic, reno, ...")
     ] = "cubic",
-    no_simulate: Annotated[bool, typer.Option("--no-simulate", help="The equations only.")] = False,
+    no_simulate: Annotated[bool, typer.Option("--no-simulate", help="Evaluate only the equations.")] = False,
     out: options.Out = Path("results"),
     seed: options.Seed = 1,
     repeat: options.Repeat = 3,
@@ -42,11 +42,11 @@ def size(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Size the buffer of a line: the documents' equations, each with its source, checked by simulations.
+    """Size the buffer of a line: with the documents' equations, each with its source, and with simulations.
 
-    The simulations look for the smallest tail-drop queue that keeps the goodput (98 % of a very long queue's), and \
-try fq_codel, cake, codel and pie on the same load. Their runs are stored like those of any experiment. The page \
-begins with the answer, the table and the lines to type.
+    The simulations search for the smallest tail-drop queue that keeps the goodput (98 % of that of a very long queue), \
+and try fq_codel, cake, codel and pie on the same load. Their runs are stored like those of any experiment. The page \
+begins with the answer, the table and the commands to type.
 
     [bold]Examples[/bold]
 

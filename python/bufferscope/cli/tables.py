@@ -216,7 +216,7 @@ class _Told:
         return Text("\n").join(parts)
 
     def reasons(self, left_out: Mapping[tuple[str, int | None, str], str]) -> Iterator[str]:
-        """Why an engine's measurement differs, or why there is none."""
+        """Why an engine's measurement differs, or is missing."""
         for name, each in self.statement.by_engine.items():
             if reason := left_out.get((self.result.experiment, each.position, name), each.reason):
                 yield reason

@@ -51,7 +51,7 @@ def rank(name: str) -> int:
 def engines(
     names: str | Sequence[str], option: str = "--engine", kernel: str | None = None, *, capture: bool = False
 ) -> tuple[Engine, ...]:
-    """The engines named in a list or in a text with commas (`sim,guest`), with a kernel where one can be chosen.
+    """The engines named in a list or in a string with commas (`sim,guest`), with a kernel where one can be chosen.
 
     With `capture`, those that can capture packets do. Raises `InputError` for an unknown name, for a name given twice,
     for a kernel if none of the engines offers a choice, and for a capture if none of them can. `option` is the name of

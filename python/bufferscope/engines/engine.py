@@ -67,7 +67,7 @@ class Engine:
     refusals: Callable[[Sequence[Point]], list[str | None]] = lambda points: [None] * len(points)
     """For each of these points, why the engine cannot run it on this machine; None if it can."""
     memory_bytes: Callable[[Point], int] = lambda point: 0
-    """An estimate of the memory that a run of this point takes; 0 if there is none."""
+    """An estimate of the memory that a run of this point takes; 0 without an estimate."""
     identity: Callable[[], str | None] = lambda: None
     """A digest of everything that a run's records depend on besides scenario and seed: with the same identity, a run
     gives the same records. None if the engine's runs are never the same."""

@@ -5,7 +5,7 @@ from bufferscope.engines import Engine, carrying, default, engines
 
 
 def pair(names: str | None, kernel: str | None = None, *, here: bool = True) -> tuple[Engine, Engine]:
-    """The two engines of a text such as `sim,guest`, both ready; without a text, the simulator and a ready kernel.
+    """The two engines of a string such as `sim,guest`, both ready; by default, the simulator and a ready kernel.
 
     `kernel` selects the guest's kernel. If the engines will not run `here` but on other machines, they need not be
     ready, and the default is `sim,guest`.

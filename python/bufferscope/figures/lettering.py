@@ -65,7 +65,7 @@ def _with_lengths(found: re.Match[str]) -> str:
 
 
 def _length(content: str, size: float, bold: bool) -> str:
-    """The attributes that set a text's length; none for a single character, which has no gaps."""
+    """The attributes that set the length of text; none for a single character, which has no gaps."""
     words = unescape(content)
     known = width(words, size, bold=bold) if len(words) > 1 else None
     return f' textLength="{known:.1f}" lengthAdjust="spacingAndGlyphs"' if known else ""

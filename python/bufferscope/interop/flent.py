@@ -71,7 +71,7 @@ def write(run: BaseRun, file: Path) -> list[str]:
 
 
 def test_of(run: BaseRun) -> Test:
-    """The test of Flent that a run resembles; raises `InputError` if there is none."""
+    """The test of Flent that a run resembles; raises `InputError` if it resembles none."""
     scenario = run.scenario
     near = _near(scenario)
     known = [entry for entry in traffic_named(scenario, "tcp") if entry.get("transfers", 1) == 1]

@@ -60,7 +60,7 @@ def _advertised(batch: Batch) -> pl.LazyFrame:
 
 
 def _sizes(batch: Batch, prefix: str, column: str) -> pl.LazyFrame:
-    """Mean and maximum of a column of bytes over all samples of a traffic's connections, in packets."""
+    """Mean and maximum of a column of bytes over all samples of a source's connections, in packets."""
     size, mss = pl.col(column), pl.col("mss_bytes")
     segments = batch.frame({"mss_bytes": pl.Int64}, lambda run: [(run.meta["mss_bytes"],)])
     flows = batch.rows("flows", "flow", column).group_by("run", "flow").agg(

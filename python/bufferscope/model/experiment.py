@@ -430,7 +430,7 @@ def load(name_or_path: str | PathLike[str], overrides: Overrides = ()) -> Experi
 
 
 def read(name_or_path: str) -> bytes:
-    """The content of an experiment from the catalogue or a file; raises `ExperimentError` if there is none."""
+    """The content of an experiment from the catalogue or a file; raises `ExperimentError` if it does not exist."""
     if name_or_path in catalogue():
         return (_shelf() / f"{name_or_path}.toml").read_bytes()
     # Path.is_file fails for a name that is too long.

@@ -100,7 +100,7 @@ class Ring(TypedDict):
     completion: NotRequired[Completion]
     """Without it, each packet at once."""
     accounting: NotRequired[Literal["virtio"]]
-    """Without it, each packet takes one place."""
+    """Without it, each packet occupies one slot."""
 
 
 class Boost(TypedDict):
@@ -395,5 +395,5 @@ class Scenario(TypedDict):
 
 
 def scenario_digest(scenario: Scenario) -> str:
-    """A text that is the same for equal scenarios."""
+    """A string that is the same for equal scenarios."""
     return hashlib.sha256(json.dumps(scenario, sort_keys=True).encode()).hexdigest()

@@ -19,7 +19,7 @@ LONGEST = 80
 
 
 def safe(words: str) -> str:
-    """A text reduced to characters that files, links and ids allow; never empty, and never `.` or `..`."""
+    """A string reduced to characters that files, links and ids allow; never empty, and never `.` or `..`."""
     return _FOREIGN.sub("-", words)[:LONGEST].strip("-.") or "experiment"
 
 

@@ -101,7 +101,7 @@ def script_json(value: object) -> Markup:
 
 
 def compressed(text: str) -> str:
-    """A text in the zlib format (RFC 1950) and base64; browsers call the format `deflate`."""
+    """A string in the zlib format (RFC 1950) and base64; browsers call the format `deflate`."""
     return b64encode(zlib.compress(text.encode(), 9)).decode()
 
 

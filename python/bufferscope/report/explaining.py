@@ -22,7 +22,7 @@ class Told:
 
     sentence: str
     unknown: str
-    """What it does not tell; empty if nothing is left open."""
+    """What it leaves open; empty if nothing."""
     figure: str
     """The anchor of the figure that shows it; empty if the page does not draw it."""
     title: str

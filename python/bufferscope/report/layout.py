@@ -14,7 +14,7 @@ Place = tuple[int, float]
 
 
 def places(nodes: Sequence[str], links: Iterable[tuple[str, str]], ways: Sequence[Sequence[str]]) -> dict[str, Place]:
-    """A place for each node. `ways` has, for each traffic, the nodes that its packets cross, the sender first."""
+    """A position for each node. `ways` has, for each source, the nodes that its packets cross, the sender first."""
     near: dict[str, list[str]] = {node: [] for node in nodes}
     for one, other in links:
         near[one].append(other)

@@ -116,7 +116,7 @@ class TopologyView:
     words: str
     drawings: tuple[Drawing, ...]
     legend: tuple[tuple[int, str], ...]
-    """For each traffic, the number of its colour and its text."""
+    """For each source, the number of its colour and its text."""
 
 
 @dataclass(frozen=True)

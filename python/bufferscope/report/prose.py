@@ -6,11 +6,11 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 FIRST_HEADING = 4
-"""A `#` heading in a text becomes an h4, because the text stands inside an experiment's section."""
+"""A `#` heading in prose becomes an h4, because the prose is inside an experiment's section."""
 
 
 def markdown(text: str) -> Markup:
-    """Convert a text's markdown (CommonMark and tables; no HTML, no images) to HTML that is safe to insert."""
+    """Convert Markdown (CommonMark and tables; no HTML, no images) to HTML that is safe to insert."""
     parser = _parser()
     tokens = parser.parse(text)
     for token in tokens:

@@ -44,7 +44,7 @@ class VerdictView:
     anchor: str
     says: str
     figure: str
-    """Where the document says it; empty if the file does not tell."""
+    """Where the document says it; empty if the file does not say."""
     measure: str
     band: str
     measured: str
@@ -55,7 +55,7 @@ class VerdictView:
     kind: str
     """The verdict as a CSS class."""
     shown_by: str
-    """The point that shows the cause of a difference; empty if there is none."""
+    """The point that shows the cause of a difference; empty without one."""
     why: str
     """The anchor of the verdict's reason; empty without a reason."""
     gauge: Gauge | None

@@ -34,7 +34,7 @@ HUNDREDTHS = 100
 def percentile_of(ordered: pl.Expr, percent: float) -> pl.Expr:
     """The percentile of lists, in hundredths of their values' unit; null for an empty list.
 
-    The lists are in ascending order, with nulls, which stand for lost samples, at the end.
+    The lists are in ascending order, with nulls (lost samples) at the end.
     """
     size = ordered.list.len()
     low, share = _rank(size, percent)

@@ -88,7 +88,7 @@ class BaseRun(ABC):
 
     @cached_property
     def scenario_digest(self) -> str:
-        """A text that is the same for equal scenarios, and for all members of a population at a point."""
+        """A string that is the same for equal scenarios, and for all members of a population at a point."""
         if files := sources(self.meta):
             return scenario_digest(self.scenario) + "".join(each["sha256"] for each in files)
         member = self.meta.get("member")

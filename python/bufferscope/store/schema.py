@@ -144,9 +144,9 @@ plain = Check(_plain, {})
 
 @shaped({"type": "string"})
 def text(value: object, where: str) -> None:
-    """Any text."""
+    """Any string."""
     if not isinstance(value, str):
-        raise Mismatch(where, value, "a text")
+        raise Mismatch(where, value, "a string")
 
 
 @shaped({"type": "number"})
@@ -174,7 +174,7 @@ def whole(low: int = 0, high: int = LARGEST) -> Check:
 
 
 def matching(pattern: str, expected: str) -> Check:
-    """A text that the regular expression matches completely."""
+    """A string that the regular expression matches completely."""
     compiled = re.compile(pattern)
 
     def check(value: object, where: str) -> None:
@@ -260,11 +260,11 @@ def _below(where: str, key: str) -> str:
 def _check_characters(found: str, where: str) -> None:
     """Refuse control characters, which a terminal would act on, and lone surrogates, which no encoding can store."""
     if character := _unsafe(found):
-        raise Mismatch(where, found, f"a text without the character U+{ord(character):04X}")
+        raise Mismatch(where, found, f"a string without the character U+{ord(character):04X}")
 
 
 def _unsafe(found: str) -> str:
-    """The first character of a text that is refused; empty if there is none."""
+    """The first character of a string that is refused; empty if all are allowed."""
     if found.isprintable():
         return ""
     return next((each for each in found if unicodedata.category(each) in ("Cc", "Cs") and each not in "\n\r\t"), "")

@@ -107,7 +107,7 @@ def undecodable(directory: Path, metadata: Metadata) -> dict[str, str]:
 
 
 def _unknown_word(path: Path, table: str) -> str | None:
-    """The first word of a table's file that its column cannot have, in a message; None if there is none."""
+    """A message with the first word of a table's file that its column cannot have; None if all words are known."""
     import polars as pl
 
     for column, words in _core.WORDS[table].items():

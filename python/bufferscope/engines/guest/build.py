@@ -16,8 +16,8 @@ class Known:
 
     release: str
     series: str
-    state: Literal["ready", "at hand", "to be fetched"]
-    """`ready`: its image is built; `at hand`: `guest build` needs no network."""
+    state: Literal["ready", "available", "to be fetched"]
+    """`ready`: its image is built; `available`: `guest build` needs no network."""
     origin: str
 
 
@@ -51,7 +51,7 @@ def known() -> list[Known]:
     """The kernels on this machine, then the newest of each series that apt offers."""
     ready = {each.release for each in image.for_runs()}
     found = {
-        each.release: Known(each.release, each.series, "ready" if each.release in ready else "at hand", each.origin)
+        each.release: Known(each.release, each.series, "ready" if each.release in ready else "available", each.origin)
         for each in reversed(kernels.at_hand())
     }
     for release in fetch.offered():

@@ -74,7 +74,7 @@ def _kernel(system: System) -> Iterator[Check]:
 
 def _no_kernel(error: str) -> Check:
     if fetch.can_fetch():
-        return Check("kernel", "missing", "none at hand; apt can fetch one without root", Remedy(commands=(_BUILD,)))
+        return Check("kernel", "missing", "none available; apt can fetch one without root", Remedy(commands=(_BUILD,)))
     return Check("kernel", "missing", error)
 
 

@@ -56,7 +56,7 @@ def fetch(wanted: str) -> Kernel:
     """Download a kernel into the cache: the newest one of a series (`6.12`), or the named release."""
     if shutil.which("apt-get") is None:
         raise GuestError(
-            f"no kernel {wanted} at hand, and this machine has no apt-get to fetch one with: "
+            f"no kernel {wanted} available, and this machine has no apt-get to fetch one: "
             "download a linux-image-*-cloud-amd64 package from Debian and give it with --deb FILE"
         )
     apt = _Apt()

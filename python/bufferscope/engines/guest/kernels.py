@@ -130,7 +130,7 @@ def choose(wanted: str | None) -> Kernel:
     if chosen is None:
         there = ", ".join(kernel.release for kernel in known) or "none"
         raise GuestError(
-            f"no kernel {wanted or DEFAULT} at hand (found: {there}): "
+            f"no kernel {wanted or DEFAULT} available (found: {there}): "
             f"run `bufferscope guest build --kernel {wanted or DEFAULT}`"
         )
     return chosen

@@ -40,7 +40,7 @@ _RUNNING = struct.pack(">I100s", len("running") + 1, b"running")
 def saved_state(
     qemu: Qemu, image: Image, note: Callable[[str], None] = lambda _: None, *, pairs: Sequence[Pair] = ()
 ) -> Path:
-    """The saved state of a machine with these pairs of network cards, as a file; boots the image if there is none yet.
+    """The saved state of a machine with these pairs of network cards, as a file; boots the image if it does not exist.
 
     `note` is called if this takes a moment.
     """

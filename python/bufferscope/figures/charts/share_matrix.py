@@ -1,4 +1,4 @@
-"""Figure: the first traffic's share of the goodput, at each combination of swept values with competing traffic."""
+"""Figure: the first source's share of the goodput, at each combination of swept values with competing traffic."""
 
 from dataclasses import replace
 

@@ -20,7 +20,7 @@ MOST_FILE_BYTES = 64 << 20
 MOST_BYTES = 64 << 20
 """The same, for what a compressed file holds."""
 TEXT_FACTOR = 5
-"""The memory for each byte of a file: as bytes, as a text of up to 2 bytes a character, and in lines."""
+"""The memory for each byte of a file: as bytes, as a string of up to 2 bytes per character, and in lines."""
 JSON_FACTOR = 25
 """The memory that Python needs for each byte of JSON, at worst: for a list of empty lists."""
 GZIP, BZIP2 = b"\x1f\x8b", b"BZh"
@@ -147,10 +147,10 @@ def parsed(text: str) -> Any:
 
 
 def documents(text: str) -> tuple[list[Any], list[str]]:
-    """The JSON objects that follow one another in a text, and the first lines of what is before and behind them.
+    """The JSON objects that follow one another in a file, and the first lines of the text before and after them.
 
-    Programs append to their files, and write messages behind what they measured. A text that is cut off in its only
-    value is refused. Raises `Unusable`.
+    Programs append to their files, and write messages after their measurements. Text that is cut off in its only value
+    is refused. Raises `Unusable`.
     """
     budget.current().bytes(JSON_FACTOR * len(text), f"{len(text):,} bytes of JSON")
     values: list[Any] = []
@@ -190,7 +190,7 @@ def _decoder() -> json.JSONDecoder:
 
 
 def lines(text: str) -> Iterator[str]:
-    """The lines of a text, one after the other, without a copy of all of them."""
+    """The lines of a string, one after the other, without a copy of all of them."""
     begin = 0
     while begin < len(text):
         end = text.find("\n", begin)

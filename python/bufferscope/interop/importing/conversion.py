@@ -31,8 +31,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def import_file(path: Path, out: Path, kind: str | None = None, name: str | None = None) -> Run:
     """Store what a file of another program says as a run under `out`.
 
-    `kind` is a format of `kinds.FORMATS`, by default that which the content shows; `name` is the experiment's name, by
-    default the file's. Raises `InputError` for a file that is none of these, or damaged, or has several tests.
+    `kind` is a format of `kinds.FORMATS`, by default detected from the content; `name` is the experiment's name, by
+    default the file's. Raises `InputError` for a file that has no such format, is damaged, or has several tests.
     """
     found = import_all(path, out, kind, name, most=1)
     return found[0]

@@ -1,7 +1,7 @@
 """What `fping` prints: `-C N`, also with `-q`, and `-l` or `-c N`, with `-D` and without.
 
-Each target is an entry of its own; a log may begin anywhere, so the numbers begin at the least that is seen. With
-`-D`, a time stamp is when the line was printed: the answer had then just arrived. Without, probes are taken to have
+Each target is an entry of its own; a log may begin anywhere, so the numbers begin at the smallest in the file. With
+`-D`, a timestamp is when the line was printed: the answer had then just arrived. Without, probes are taken to have
 been sent at fping's default interval (`-p`), a second.
 """
 
@@ -32,7 +32,7 @@ _COUNTS = re.compile(_TARGET + r"xmt/rcv/%(?:loss|return) = (?P<sent>\d{1,9})/(?
 
 
 def recognises(content: Any) -> bool:
-    """Whether a text comes from fping."""
+    """Whether text comes from fping."""
     texts = (stamps.split(line)[1] for line in content[:FIRST_LINES].split("\n"))
     return any(form.match(text) for text in texts for form in (_PROBE, _BEGIN_OF_SUMMARY, _COUNTS))
 

@@ -83,6 +83,6 @@ def _probe(trip: Mapping[str, object], place: int) -> Probe:
 
 
 def _delay(value: object) -> int | None:
-    """A delay in nanoseconds; None if there is none, or if clocks that disagree make it negative."""
+    """A delay in nanoseconds; None if it is missing, or negative because clocks disagree."""
     found = whole(value)
     return found if found is not None and found <= LONGEST_NS else None

@@ -22,7 +22,7 @@ class Format:
     name: str
     about: str
     recognises: Callable[[Any], bool]
-    """Whether a content is of this format: a text, or the value of a JSON text."""
+    """Whether a content is of this format: a string, or the value of JSON text."""
     read: Callable[[Any], Reading]
     """Read such a content; raises `Unusable`."""
 
@@ -79,7 +79,7 @@ def read_all(text: str, name: str | None = None) -> list[Reading]:
 
 
 def _of_json(text: str, among: Mapping[str, Format]) -> list[Reading]:
-    """What the JSON objects in a text say; other lines become a warning of the last of them."""
+    """The readings of the JSON objects in a file; other lines become a warning of the last of them."""
     values, others = documents(text)
     values = iperf3.joined(values)
     if not values:

@@ -67,7 +67,7 @@ def _common(phases: Sequence[Loaded | None]) -> Loaded | None:
 
 
 def phase(probes: Sequence[Probe]) -> Loaded | None:
-    """The one stretch of time in which the round trips are at a longer level; None if there is none."""
+    """The one period in which the round trips are at a longer level; None without such a period."""
     answered = sorted((probe.sent_ns, probe.rtt_ns) for probe in probes if probe.rtt_ns)
     if len(answered) < 2 * FEWEST:
         return None

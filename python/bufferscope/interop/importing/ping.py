@@ -48,7 +48,7 @@ UNITS_NS = {"us": 1000, "µs": 1000, "usec": 1000, "s": NANOSECONDS, "sec": NANO
 
 
 def recognises(content: Any) -> bool:
-    """Whether a text comes from ping."""
+    """Whether text comes from ping."""
     first = [stamps.split(line)[1] for line in content[:FIRST_LINES].split("\n")]
     return any(_HEADER.match(line) or _answer(line[:LONGEST_LINE]) for line in first)
 

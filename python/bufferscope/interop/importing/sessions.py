@@ -1,4 +1,4 @@
-"""The probes of programs that number them, as ping and fping do: several runs of one program in a file are told apart.
+"""The probes of programs that number them, as ping and fping do: this separates several runs of one program in a file.
 
 Programs begin to count anew when they are started again, and ICMP's numbers have 16 bits. So a number that comes again,
 or one that lies further back than packets overtake one another, begins another session.
@@ -37,7 +37,7 @@ class Session:
     host: str = ""
     size: int | None = None
     first: int | None = None
-    """The number with which the program begins; None if it is not known: then with the least that is seen."""
+    """The program's first number; None if it is not known: then the smallest in the file is the first."""
     answers: dict[int, Answer] = field(default_factory=dict)
     lost: dict[int, Answer] = field(default_factory=dict)
     """The probes that lines call lost; an answer may still come."""

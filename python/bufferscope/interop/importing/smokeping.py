@@ -27,7 +27,7 @@ WHOLE = 0.01
 
 
 def recognises(content: Any) -> bool:
-    """Whether a text is what RRDtool prints of Smokeping's data."""
+    """Whether text is what RRDtool prints of Smokeping's data."""
     return len(_pings(_header(content[:FIRST_LINES]))) > 0
 
 

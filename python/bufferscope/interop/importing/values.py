@@ -9,7 +9,7 @@ NANOSECONDS = 1_000_000_000
 LONGEST_NS = 400 * 86400 * NANOSECONDS
 """More than a year: a longer test is not one."""
 LATEST_S = 4e9
-"""A time stamp beyond the year 2096 is none."""
+"""A number beyond it (the year 2096) is not a timestamp."""
 LARGEST = 2**53
 """Beyond it, JSON's numbers are no longer exact."""
 
@@ -60,11 +60,11 @@ def mappings(value: object, where: str) -> Iterator[Mapping[str, object]]:
 
 
 def text(value: object, default: str = "") -> str:
-    """A text; the default for anything else."""
+    """A string; the default for anything else."""
     return value if isinstance(value, str) else default
 
 
 def kind(value: object) -> str:
     """What a JSON value is, in words."""
-    names = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "nothing"}
+    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "nothing"}
     return names.get(type(value), "a number")

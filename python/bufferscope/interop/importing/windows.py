@@ -35,7 +35,7 @@ THREE_COUNTS = 3
 
 
 def recognises(content: Any) -> bool:
-    """Whether a text comes from ping of Windows."""
+    """Whether text comes from ping of Windows."""
     first = content[:FIRST_LINES]
     if "icmp_seq" in first or "ttl=" in first:
         return False

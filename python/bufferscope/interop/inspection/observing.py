@@ -1,4 +1,4 @@
-"""What was captured, as a run that somebody observed.
+"""What was captured, as an observed run.
 
 The names of flows and pings come from the core: a flow is `<traffic>/<number>`, a ping `ping`, `ping-2`, ... An entry
 of the traffic is made for each of these names. The ends are named after their addresses as long as these are few.

@@ -52,8 +52,8 @@ def _of_copies(summary: Summary) -> Iterator[str]:
     if counts["doubtful_copies"]:
         yield (
             f"{_many(counts['doubtful_copies'], 'segment')} repeat an earlier one entirely, in flows where most do. "
-            "Without IP identification, TCP timestamps and the handshake, copies that the capture made can't be told "
-            "from retransmissions: the retransmissions of these flows can't be trusted"
+            "Without IP identification, TCP timestamps and the handshake, copies that the capture made can't be "
+            "distinguished from retransmissions: the retransmissions of these flows can't be trusted"
         )
     if pair := summary["put_together"]:
         names = " and ".join(summary["files"][number]["name"] for number in pair)

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 ENGINE, KERNEL, FILE, EXPERIMENT = "engine", "kernel", "file", "experiment"
 WHOLE = (ENGINE, KERNEL, FILE, EXPERIMENT)
-"""What tells runs apart besides their settings."""
+"""What distinguishes runs besides their settings."""
 AS_FILED = "as in the file"
-"""Stands for the value of a setting that the run takes from its file, if its scenario doesn't show it either."""
+"""Shown for a setting that the run takes from its file, if its scenario doesn't show the value either."""
 
 Row = dict[str, str]
 """The varying keys of a run, path to value in a word or two."""

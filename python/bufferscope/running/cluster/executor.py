@@ -203,11 +203,11 @@ class _Sweep:
         return bool(landed)
 
     def _arrive(self, task: Task, future: Future) -> Run | Exception:
-        """Fetch a run and store it; returns the run, or the error if there is none."""
+        """Fetch a run and store it; returns the run, or the error that prevented it."""
         try:
             parcel = future.result()
         except CancelledError:
-            return EngineError("the scheduler was lost, or somebody cancelled the job there")
+            return EngineError("the scheduler was lost, or the job was cancelled there")
         except OSError:  # the connection broke while the run was fetched; a job returns its own errors as text
             return EngineError(SCHEDULER_LOST)
         except Exception as error:  # any error on the worker

@@ -21,8 +21,8 @@ def measured(runs: Sequence[RunRecords]) -> Iterator[Metrics]:
     - `drops.total` and `marks.total` in packets, all ports together, where a port counts them
     - `share.<traffic>_percent`: the share of the goodput that a traffic entry has, if several have one
     - `share.<traffic>.largest_percent` and `share.<traffic>.smallest_percent`: the shares of that flow of an entry with
-      several bulk flows which has the most, and of the one which has the least. Equal flows change places from seed to
-      seed, so the shares are told by their rank, not by the flow's number.
+      several bulk flows which has the most, and of the one which has the least. Equal flows change ranks from seed to
+      seed, so the shares are named by their rank, not by the flow's number.
     """
     for run, metrics in zip(runs, of_each(runs), strict=True):
         yield Metrics({**metrics, **_totals(metrics), **_shares(run)})

@@ -48,7 +48,7 @@ AIMS: tuple[Aim, ...] = (
 )
 """Where the floors come from: 0.5 ms is half the time of a full packet at 10 Mbit/s, and far below what anybody
 notices. 5 packets is how far chance alone moves the count of a few losses (a count of n scatters by about its square
-root). 0.01 Mbit/s is less than a packet a second. Five points of a share are a twentieth of the goodput."""
+root). 0.01 Mbit/s is less than a packet per second. Five points of a share are a twentieth of the goodput."""
 
 
 def aim_of(metric: str) -> Aim | None:

@@ -1,4 +1,4 @@
-"""Find the bottleneck: the port at which the traffic's data waits."""
+"""Find the bottleneck: the port at which the data waits."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Place:
 def find(scenario: Scenario, link: str | None = None) -> Place:
     """The port with the smallest rate at which data waits; with `link` (`NAME` or `NAME.SIDE`), the one on that link.
 
-    Raises `InputError`, with the reason, if there is none.
+    Raises `InputError`, with the reason, if there is no such port.
     """
     carrying = list(_carrying(scenario))
     if not carrying:
@@ -63,7 +63,7 @@ def find(scenario: Scenario, link: str | None = None) -> Place:
     slowest = [_slowest(scenario, entry) for entry in carrying]
     found = list(dict.fromkeys(port.name for port in slowest if port))
     if not found:
-        raise InputError("nothing queues: no link on the traffic's way has a rate; give one a rate with --set")
+        raise InputError("no queue can build up: no link on the path of the data has a rate; set one with --set")
     known = ports(scenario)
     first = min(found, key=lambda name: _lowest(known[name]))
     others = tuple(f"{known[name].link}.{_side(scenario, known[name])}" for name in found if name != first)

@@ -39,7 +39,7 @@ def title(choice: Choice) -> str:
 
 def headings(choice: Choice) -> list[str]:
     """The names of the columns of numbers."""
-    elsewhere, calls = ["other traffic's"] * bool(choice.place.elsewhere), ["call MOS"] * _has_calls(choice)
+    elsewhere, calls = ["other sources"] * bool(choice.place.elsewhere), ["call MOS"] * _has_calls(choice)
     return ["goodput (Mbit/s)", *elsewhere, "RTT p50 (ms)", "p95", *calls]
 
 
@@ -72,7 +72,7 @@ def answer(choice: Choice) -> Iterator[str]:
 
 
 def device(choice: Choice) -> Iterator[str]:
-    """What the command means, or why there is none."""
+    """What the command means, or why no command is given."""
     place = choice.place
     if choice.command:
         yield f"{DEVICE} is the device of {place.port.sender} towards {place.port.receiver}, where the queue is."
@@ -128,7 +128,7 @@ def _why(choice: Choice, best: Measured) -> str:
     if math.isfinite(best.rtt_p95_ms.mean):
         told.append(f"95 % of the pings take at most {number(best.rtt_p95_ms.mean)} ms")
     elif math.isfinite(best.rtt_p50_ms.mean):
-        told.append(f"half of the pings take at most {number(best.rtt_p50_ms.mean)} ms")
+        told.append(f"the median RTT is {number(best.rtt_p50_ms.mean)} ms")
     share = best.goodput_mbit.mean / choice.verdict.most_mbit if choice.verdict.most_mbit else 1.0
     told.append(f"it keeps {share:.0%} of the largest goodput")
     most = choice.verdict.most_elsewhere_mbit

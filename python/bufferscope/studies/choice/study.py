@@ -131,7 +131,7 @@ def _study(
 
 
 def _check(overrides: Sequence[str], place: Place) -> None:
-    """Refuse changes of what this command varies, or of what it cannot tell apart from the file."""
+    """Refuse changes of what this command varies, or of what it cannot distinguish from the file."""
     for override in overrides:
         path = override.partition("=")[0].strip()
         if path == "sweep" or path.startswith("sweep."):

@@ -124,7 +124,7 @@ def _port(scenario: Scenario) -> Any:
 def _read(option: str, value: str, slot: str, of: Callable[[Scenario], T]) -> T:
     """One quantity, which the loader of experiment files reads; its message names the option instead of the key."""
     if not isinstance(value, str):
-        raise InputError(f"--{option}: found {value!r:.60}; allowed: a text with a unit, such as 10mbit or 40ms")
+        raise InputError(f"--{option}: found {value!r:.60}; allowed: a string with a unit, such as 10mbit or 40ms")
     try:
         return of(_probe(value, slot).points[0].scenario)
     except ExperimentError as error:

@@ -142,7 +142,7 @@ class DataFile:
 
 
 def _date_ns(value: str) -> int | None:
-    """A time as Flent writes it, taken to be in UTC; None if it is none."""
+    """A time as Flent writes it, taken to be in UTC; None if it is not a time."""
     try:
         moment = datetime.fromisoformat(value.removesuffix("Z"))
     except ValueError:

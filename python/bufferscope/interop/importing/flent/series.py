@@ -75,9 +75,9 @@ def _is_rate(series: Series) -> bool:
 
 
 def _is_round_trip(series: Series) -> bool:
-    """Whether its values are milliseconds from a request to its answer.
+    """Whether its values are round-trip times in milliseconds.
 
-    The time that a page took is none, and so is the one-way delay that D-ITG measures of a call.
+    The time that a page took is not, and neither is the one-way delay that D-ITG measures of a call.
     """
     if series.units not in ("", "ms"):
         return False
