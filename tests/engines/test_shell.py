@@ -137,7 +137,7 @@ def test_what_is_asked_for_wrongly_is_told_before_anything_is_built(tmp_path: Pa
         assert answer.status == 2
         assert says in answer.err
     for late in (("--traffic",), ("--seed", "2")):
-        assert "come too late" in cli("shell", "1234", "--on", "h1", *late).err
+        assert "cannot change it" in cli("shell", "1234", "--on", "h1", *late).err
 
 
 @pytest.mark.parametrize("number", ["0", str(2**22 + 1), "9" * 20, "9" * 5000])

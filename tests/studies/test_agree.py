@@ -70,7 +70,7 @@ def test_the_terminal_shows_both_and_what_is_aimed_at(cli: Cli, tmp_path: Path) 
     write(tmp_path, LONGER)
     answer = cli("agree", "lab.toml", "--engines", "sim,twin", "--repeat", "1")
     assert answer.status == 0
-    for words in ("rtt.p95_ms", "twin", "6 aims met", "within 5 %", "One repetition says nothing about chance"):
+    for words in ("rtt.p95_ms", "twin", "6 within tolerance", "within 5 %", "One repetition says nothing about chance"):
         assert words in answer.out, words
     assert "agreement/index.html" in answer.out
 

@@ -110,7 +110,7 @@ def test_the_bottleneck_is_where_the_rate_is_smallest(tmp_path: Path) -> None:
     [
         ("wna", "found 'wna'; allowed: core, wan, spare; did you mean wan?"),
         ("wan.down", "allowed: wan, or with a direction, wan.forward or wan.reverse"),
-        ("spare", "it has no rate, so nothing queues"),
+        ("spare", "it has no rate, so no queue can build up"),
     ],
 )
 def test_an_impossible_link_is_refused(tmp_path: Path, link: str, words: str) -> None:

@@ -39,13 +39,13 @@ def agree(
     reuse: options.Reuse = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if an aim is missed.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if a tolerance is exceeded.")] = False,
 ) -> None:
     """Run an experiment on two engines and report how far apart the results are.
 
     For each metric it shows both means and their difference, whether chance explains the difference (it lies within \
-its 95 % confidence interval, computed from the repetitions), and whether it is small enough not to matter (the \
-aims). The page agreement/index.html shows both engines' series in the same charts.
+its 95 % confidence interval, computed from the repetitions), and whether it is small enough not to matter (within the \
+tolerance). The page agreement/index.html shows both engines' series in the same charts.
 
     [bold]Examples[/bold]
 

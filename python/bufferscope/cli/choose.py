@@ -41,10 +41,10 @@ def choose(
 ) -> None:
     """Run an experiment with every queueing discipline at its bottleneck, and say which one to take and why.
 
-    Tail drop is tried in a few sizes, from an eighth of what the path holds to four times that. The answer is the \
-smallest of them that keeps 98 % of the goodput; the discipline with which a call (or, without one, a ping) fares \
-best; and the tc command that sets it. Differences within what the repetitions scatter are not called differences. \
-The page shows goodput against latency for every queue.
+    Tail drop is tried in a few sizes, from an eighth of the BDP to four times the BDP. The answer is the smallest of \
+them that keeps 98 % of the goodput; the discipline that is best for a call (or, without a call, for a ping); and the \
+tc command that sets it. Differences within the scatter of the repetitions do not count. The page shows goodput \
+against latency for every queue.
 
     [bold]Examples[/bold]
 

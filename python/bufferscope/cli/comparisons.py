@@ -11,13 +11,13 @@ STYLES = {"reproduced": "green", "not-reproduced": "bold red", "not-applicable":
 
 
 def print_agreement(agreement: Agreement) -> None:
-    """One table per point, one row per metric, and how many aims are met."""
+    """One table per point, one row per metric, and how many differences are within their tolerance."""
     for point in agreement.points:
         _print_point(agreement, point)
     for aim in AIMS:
-        console().print(Text(f"Aim for {aim.metric}: {aim.words}", style="dim"))
+        console().print(Text(f"Tolerance of {aim.metric}: {aim.words}", style="dim"))
     told = ", ".join(f"{count} {words}" for _, words, count in counts(agreement))
-    console().print(Text(f"{agreement.engines[0]} against {agreement.engines[1]}: {told or 'no metric with an aim'}"))
+    console().print(Text(f"{agreement.engines[0]} against {agreement.engines[1]}: {told or 'no metric with a tolerance'}"))
     if any(c.within_spread is None and c.value.n == 1 for point in agreement.points for c in point.comparisons):
         console().print(Text("One repetition says nothing about chance; use --repeat 3 or more."))
 
@@ -28,7 +28,7 @@ def _print_point(agreement: Agreement, point: PointAgreement) -> None:
     for heading in (*agreement.engines, "Difference"):
         shown.add_column(heading, justify="right")
     shown.add_column("Within spread?")
-    shown.add_column("Aim")
+    shown.add_column("Tolerance")
     for comparison in point.comparisons:
         shown.add_row(*_row(view(comparison)))
     console().print(shown)

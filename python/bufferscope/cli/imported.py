@@ -46,15 +46,15 @@ def next_command(runs: "Sequence[Run]") -> tuple[str, str]:
     own_ms = found.statements[0].numbers.get("own_ms")
     if found.cause is Cause.QUEUE and isinstance(own_ms, float) and own_ms > 0:
         line = f"bufferscope size --rate {EXAMPLE_RATE} --rtt {own_ms:.3g}ms"
-        return line, f"Put the rate of your line in place of {EXAMPLE_RATE}; this finds the queue that it needs."
+        return line, f"Replace {EXAMPLE_RATE} with the rate of your line; this finds the queue length that it needs."
     return (
         f"bufferscope explain {quote(str(runs[0].path))}",
-        "Says what the round trips mean, and what cannot be known.",
+        "Explains the round trips, and says what is not known.",
     )
 
 
 def _label(run: "Run", runs: "Sequence[Run]") -> str:
-    """What tells a run from the others."""
+    """The label of a run among several."""
     return f"{run.experiment}, {run.meta['title']}: " if len(runs) > 1 else ""
 
 

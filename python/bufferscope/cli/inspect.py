@@ -66,9 +66,9 @@ def inspect(
 ) -> None:
     """Inspect captures: the round-trip times, windows, losses and goodput of the connections in them.
 
-    Captures of tcpdump or Wireshark, taken at either end or between, become one run, which every other command takes. \
-Captures of the same connections at two places also show the delay of each direction. Files of one long capture \
-(tcpdump -C) are put together.
+    Captures of tcpdump or Wireshark, taken at either end or between, become one run, which every other command \
+accepts. Captures of the same connections at two vantage points also show the delay of each direction. Files of one \
+long capture (tcpdump -C) are joined.
 
     [bold]Examples[/bold]
 

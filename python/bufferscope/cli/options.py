@@ -103,8 +103,8 @@ Cluster = Annotated[
     typer.Option(
         "--cluster",
         metavar="ADDRESS",
-        help="Have the runs made by the workers of a Dask cluster: tcp://HOST:PORT, its scheduler, or local:N for N "
-        "workers started here.",
+        help="Run on the workers of a Dask cluster: tcp://HOST:PORT, its scheduler, or local:N for N workers started "
+        "here.",
         show_default=False,
     ),
 ]
@@ -120,7 +120,7 @@ ReuseOfGuests = Annotated[
     typer.Option(
         "--reuse/--no-reuse",
         help="Use stored runs of the same scenario, seed and engine build instead of repeating them. Default: those of "
-        "the guest, so that an interrupted command goes on where it was stopped.",
+        "the guest, so that an interrupted command can continue.",
         show_default=False,
     ),
 ]

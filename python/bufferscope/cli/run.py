@@ -35,8 +35,8 @@ def run(
     """Run one experiment and show the measurements beside what its document says.
 
     Every point of the experiment's sweep is run with every seed. --set changes a key of the file; \
---set sweep.KEY=[...] sweeps it, in place of the file's values for this key or beside the other keys that the file \
-sweeps; and --set KEY=VALUE of a swept key ends its sweep. A run is stored as a directory of Parquet tables; \
+--set sweep.KEY=[...] sweeps a key, in addition to the other swept keys of the file, and replaces the file's values for \
+this key; and --set KEY=VALUE of a swept key ends its sweep. A run is stored as a directory of Parquet tables; \
 200 or more short runs are stored together (--layout). The page report/EXPERIMENT/index.html shows the figures that \
 the experiment names, or those that suit its traffic. With --json or --quiet, it is written only if --report is given. \
 No page is written for more than 500 points.

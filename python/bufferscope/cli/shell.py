@@ -81,7 +81,7 @@ def shell(
     if experiment.isdecimal():
         if beside or traffic or point or overrides or seed != FIRST_SEED:
             raise InputError(
-                f"{experiment} is already running: --with, --traffic, --point, --set and --seed come too late"
+                f"{experiment} is already running; --with, --traffic, --point, --set and --seed cannot change it"
             )
         shells[engine].join(experiment, on, command or (), quiet=quiet)
     from bufferscope.cli.choosing import one_point

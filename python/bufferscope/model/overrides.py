@@ -25,11 +25,11 @@ def as_texts(overrides: Overrides) -> list[str]:
     if isinstance(overrides, Mapping):
         return [_override(path, value) for path, value in overrides.items()]
     if isinstance(overrides, str | bytes) or not isinstance(overrides, Iterable):
-        raise InputError(f"overrides: found {overrides!r}; allowed: a list of PATH=VALUE texts, or a dict")
+        raise InputError(f"overrides: found {overrides!r}; allowed: a list of PATH=VALUE strings, or a dict")
     texts = list(overrides)
     for text in texts:
         if not isinstance(text, str):
-            raise InputError(f"overrides: found {text!r}; allowed: PATH=VALUE texts, or a dict of values by path")
+            raise InputError(f"overrides: found {text!r}; allowed: PATH=VALUE strings, or a dict of values by path")
     return texts
 
 

@@ -66,7 +66,7 @@ class Comparison:
 
     @property
     def meets_aim(self) -> bool | None:
-        """Whether the two are close enough; None without an aim, or if both are hidden by losses."""
+        """Whether the two are close enough; None without a tolerance, or if both are hidden by losses."""
         return None if self.aim is None else self.aim.is_met(*self.centres)
 
 
@@ -88,7 +88,7 @@ class PointAgreement:
 
     @property
     def aimed(self) -> tuple[Comparison, ...]:
-        """The comparisons that have an aim."""
+        """The comparisons that have a tolerance."""
         return tuple(comparison for comparison in self.comparisons if comparison.aim)
 
 
@@ -102,7 +102,7 @@ class Agreement:
     points: tuple[PointAgreement, ...]
 
     def count(self, verdict: bool | None) -> int:
-        """How many aims, at all points together, are met (True), missed (False) or can't be judged (None)."""
+        """How many tolerances, of all points together, are kept (True), exceeded (False) or can't be judged (None)."""
         return sum(c.meets_aim is verdict for point in self.points for c in point.aimed)
 
 

@@ -9,7 +9,7 @@ from bufferscope.stats.estimate import Estimate
 from bufferscope.studies.agreement.comparing import Agreement, Comparison, PointAgreement
 
 CENSORED = "censored"
-VERDICTS = {True: "met", False: "missed", None: "not judged"}
+VERDICTS = {True: "within", False: "exceeded", None: "not judged"}
 KINDS = {True: ("reproduced", "✓"), False: ("not-reproduced", "✗"), None: ("not-applicable", "–")}
 """A verdict's CSS class, and a sign beside its words so that the verdict can be read without colour."""
 SPREADS = {True: "yes", False: "no", None: "unknown"}
@@ -27,7 +27,7 @@ class ComparisonView:
     beyond: bool
     """Whether chance can't explain the difference."""
     aim: str
-    """The aim in words; empty without an aim."""
+    """The tolerance in words; empty without one."""
     verdict: str
     kind: str
     symbol: str
@@ -58,8 +58,8 @@ def title(point: PointAgreement) -> str:
 
 
 def counts(agreement: Agreement) -> tuple[tuple[str, str, int], ...]:
-    """How many aims are met, missed and not judged, each as CSS class, words and number."""
-    words = {True: "aims met", False: "aims missed", None: "not judged"}
+    """How many differences are within their tolerance, exceed it, and are not judged: CSS class, words and number."""
+    words = {True: "within tolerance", False: "exceed their tolerance", None: "not judged"}
     found = ((KINDS[verdict][0], words[verdict], agreement.count(verdict)) for verdict in (True, False, None))
     return tuple(count for count in found if count[2])
 

@@ -1,8 +1,8 @@
-"""Aims: how close two engines must be so that either can be used in place of the other.
+"""Tolerances: how close two engines must be so that either can replace the other.
 
-The aims say which differences matter to a reader of results. They don't say which differences chance allows: the spread
-of the repetitions does (`spread.py`). Each aim has a floor. A difference below it does not matter, even if it is a
-large share of a small value.
+The tolerances say which differences matter to a reader of results. They don't say which differences chance explains:
+the spread of the repetitions does (`spread.py`). Each tolerance has a floor. A difference below it does not matter, even
+if it is a large share of a small value.
 """
 
 import math
@@ -21,10 +21,10 @@ class Aim:
     floor: float
     """... or the two differ by at most this, in the metric's unit."""
     words: str
-    """The aim in words."""
+    """The tolerance in words."""
 
     def covers(self, metric: str) -> bool:
-        """Whether this is the aim for a metric."""
+        """Whether this is the tolerance of a metric."""
         return fnmatchcase(metric, self.metric)
 
     def is_met(self, value: float, reference: float) -> bool | None:
@@ -52,5 +52,5 @@ root). 0.01 Mbit/s is less than a packet per second. Five points of a share are 
 
 
 def aim_of(metric: str) -> Aim | None:
-    """The aim for a metric, if there is one."""
+    """The tolerance of a metric; None if it has no tolerance."""
     return next((aim for aim in AIMS if aim.covers(metric)), None)

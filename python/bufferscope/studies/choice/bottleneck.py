@@ -85,7 +85,7 @@ def _on(scenario: Scenario, carrying: list[Traffic], wanted: str) -> Place:
     rated = [port for port in own if port.rate]
     if not rated:
         raise InputError(
-            f"--link {wanted}: it has no rate, so nothing queues; give it one with --set link.{name}.rate=..."
+            f"--link {wanted}: it has no rate, so no queue can build up; set one with --set link.{name}.rate=..."
         )
     crossed = [port for port in rated if any(port in _way(scenario, entry) for entry in carrying)]
     if not crossed:
