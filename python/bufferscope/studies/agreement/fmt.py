@@ -9,7 +9,7 @@ from bufferscope.stats.estimate import Estimate
 from bufferscope.studies.agreement.comparing import Agreement, Comparison, PointAgreement
 
 CENSORED = "censored"
-VERDICTS = {True: "within", False: "exceeded", None: "not judged"}
+VERDICTS = {True: "met", False: "exceeded", None: "not judged"}
 KINDS = {True: ("reproduced", "✓"), False: ("not-reproduced", "✗"), None: ("not-applicable", "–")}
 """A verdict's CSS class, and a sign beside its words so that the verdict can be read without colour."""
 SPREADS = {True: "yes", False: "no", None: "unknown"}
