@@ -98,7 +98,7 @@ def test_import_draws_a_page_and_says_what_to_type_next(
     command = "bufferscope size --rate 20mbit --rtt 19.1ms"
     assert f"Next: {command}\nReplace 20mbit with the rate of your line" in shown
     page = Path("report/evening/index.html").read_text().replace(NBSP, " ")
-    begin = page.index("The pings rise from 10 s on")
+    begin = page.index("The RTT rises from 10 s on")
     assert begin < page.index("idle.p50_ms") < page.index(command) < page.index("Round-trip time")
     assert "The page" not in cli("import", "evening.txt", "--no-report").out
     assert cli("import", "evening.txt", "--no-report", "--report", "page").status == 2

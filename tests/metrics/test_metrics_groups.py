@@ -4,7 +4,7 @@ import pytest
 from handmade import IRTT, MS, PING, SECOND, TCP, HandmadeRun, Rows, probes, scenario
 
 from bufferscope import metrics
-from bufferscope.metrics.key_metrics import heading, telling
+from bufferscope.metrics.key_metrics import heading, key_metrics
 from bufferscope.model.network import groups
 
 PARTS = {"t.up.be": TCP, "t.up.ef": TCP, "t.down.be": TCP, "t.udp.ef": IRTT, "t.ping": PING}
@@ -70,7 +70,7 @@ def test_packets_of_calls_are_no_round_trips() -> None:
 
 
 def test_tables_show_the_directions_of_a_test_first() -> None:
-    names = telling(scenario(PARTS))
+    names = key_metrics(scenario(PARTS))
     assert names == [
         *("rtt.p50_ms", "rtt.p95_ms", "rtt.max_ms", "rtt.lost"),
         *("goodput.total_mbit", "goodput.t.up_mbit", "goodput.t.down.be_mbit", "goodput.jain"),

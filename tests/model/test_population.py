@@ -208,15 +208,15 @@ def test_ctrl_c_leaves_complete_partitions(tmp_path: Path) -> None:
     path = write(tmp_path, HOMES)
     many = ["run", path.name, "--set", "population.sessions=20000", "--out", "results", "--no-report"]
     process = start(many, tmp_path)
-    shelf = tmp_path / "results" / "lab"
-    while not (shelf.is_dir() and any(entry.name.startswith("runs-") for entry in shelf.iterdir())):
+    experiment_dir = tmp_path / "results" / "lab"
+    while not (experiment_dir.is_dir() and any(entry.name.startswith("runs-") for entry in experiment_dir.iterdir())):
         assert process.poll() is None, process.communicate()
     os.kill(process.pid, signal.SIGINT)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 130, told
-    stored = bs.load(shelf)
+    stored = bs.load(experiment_dir)
     assert 0 < len(stored.runs) < 40_000
-    assert not [entry for entry in shelf.iterdir() if not entry.name.startswith("runs-")]
+    assert not [entry for entry in experiment_dir.iterdir() if not entry.name.startswith("runs-")]
     assert all(math.isfinite(value) for value in stored.runs[-1].metrics.values())
 
 

@@ -61,13 +61,13 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def shelf(stored: Path, tmp_path: Path) -> Path:
+def experiment_dir(stored: Path, tmp_path: Path) -> Path:
     """A copy that a test may damage."""
     return Path(shutil.copytree(stored, tmp_path / "results" / "lab"))
 
 
-def partitions(shelf: Path) -> list[Path]:
-    return sorted(shelf.iterdir())
+def partitions(experiment_dir: Path) -> list[Path]:
+    return sorted(experiment_dir.iterdir())
 
 
 @pytest.mark.parametrize("table", SCHEMAS)
@@ -83,7 +83,7 @@ def test_every_metric_is_the_same_to_the_last_digit(both: tuple[bs.Result, bs.Re
     single, sweep = both
     assert_frame_equal(sweep.metrics, single.metrics, check_exact=True)
     assert_frame_equal(sweep.metric("rtt.p37_ms"), single.metric("rtt.p37_ms"), check_exact=True)
-    for one, other in zip(single.runs, bs.load(sweep.runs[0].shelf).runs, strict=True):
+    for one, other in zip(single.runs, bs.load(sweep.runs[0].experiment_dir).runs, strict=True):
         assert dict(bs.metrics.compute(other)) == dict(bs.metrics.compute(one)) == dict(one.metrics)
 
 
@@ -100,13 +100,14 @@ def test_all_that_is_known_of_a_run_is_the_same(both: tuple[bs.Result, bs.Result
 
 def test_a_sweep_is_a_few_files(both: tuple[bs.Result, bs.Result]) -> None:
     single, sweep = both
-    assert len(files(single.runs[0].shelf)) == 12 * (1 + len(bs.TABLES))
-    assert len(files(sweep.runs[0].shelf)) == 6 * (1 + len(bs.TABLES))  # partitions of two runs: there are at least six
+    assert len(files(single.runs[0].experiment_dir)) == 12 * (1 + len(bs.TABLES))
+    # Partitions of two runs: there are at least six.
+    assert len(files(sweep.runs[0].experiment_dir)) == 6 * (1 + len(bs.TABLES))
 
 
 def test_what_is_loaded_is_what_was_run(both: tuple[bs.Result, bs.Result]) -> None:
     _, sweep = both
-    loaded = bs.load(sweep.runs[0].shelf)
+    loaded = bs.load(sweep.runs[0].experiment_dir)
     assert [run.id for run in loaded.runs] == [run.id for run in sweep.runs]
     part = bs.load(sweep.runs[0].path.parent)
     assert [run.id for run in part.runs] == [run.id for run in sweep.runs[:2]]
@@ -268,13 +269,13 @@ def test_other_words_of_the_file_are_taken_over(counted: Counting, tmp_path: Pat
 
 def test_of_two_runs_of_one_name_the_last_one_counts(tmp_path: Path) -> None:
     bs.run(write(tmp_path, SHORT), out=tmp_path / "results", repeat=2, layout="single")
-    shelf = tmp_path / "results" / "lab"
-    for place in partitions(shelf):
+    experiment_dir = tmp_path / "results" / "lab"
+    for place in partitions(experiment_dir):
         meta = json.loads((place / "run.json").read_text())
         (place / "run.json").write_text(json.dumps(meta | {"started": "2000-01-01T00:00:00+00:00"}))
     run_all(tmp_path, repeat=2)
-    assert all(run.partition for run in bs.load(shelf).runs)
-    assert len(bs.load(shelf).runs) == 2
+    assert all(run.partition for run in bs.load(experiment_dir).runs)
+    assert len(bs.load(experiment_dir).runs) == 2
 
 
 def test_a_failed_run_is_left_out_and_told(counted: Counting, tmp_path: Path) -> None:
@@ -292,9 +293,11 @@ def test_ctrl_c_keeps_the_complete_partitions_and_a_rerun_goes_on(tmp_path: Path
     write(tmp_path, SMALL.replace('"2s"', '"20s"'))
     command = ["run", "lab.toml", "--repeat", "400", "--jobs", "1", "--no-report"]
     process = start(command, tmp_path)
-    shelf = tmp_path / "results" / "lab"
+    experiment_dir = tmp_path / "results" / "lab"
     try:
-        while not shelf.is_dir() or not [entry for entry in shelf.iterdir() if not entry.name.startswith(".")]:
+        while not experiment_dir.is_dir() or not [
+            entry for entry in experiment_dir.iterdir() if not entry.name.startswith(".")
+        ]:
             assert process.poll() is None
             os.sched_yield()
         process.send_signal(signal.SIGINT)
@@ -303,23 +306,23 @@ def test_ctrl_c_keeps_the_complete_partitions_and_a_rerun_goes_on(tmp_path: Path
         process.kill()
     assert process.returncode == 130
     assert "the finished runs are complete, in results/lab/" in err
-    kept = bs.load(shelf).runs
+    kept = bs.load(experiment_dir).runs
     assert 50 <= len(kept) < 400
-    assert not [entry for entry in shelf.iterdir() if entry.name.startswith(".")]
+    assert not [entry for entry in experiment_dir.iterdir() if entry.name.startswith(".")]
     again = bs.run(tmp_path / "lab.toml", out=tmp_path / "results", repeat=len(kept) + 3, reuse=True, layout="sweep")
     assert [run.meta["started"] for run in again.runs[: len(kept)]] == [run.meta["started"] for run in kept]
 
 
 @pytest.mark.parametrize(("damage", "words"), DAMAGE)
-def test_a_damaged_table_is_told(damage: Callable[[Path], None], words: str, shelf: Path, cli: Cli) -> None:
-    table = partitions(shelf)[3] / "probes.parquet"
+def test_a_damaged_table_is_told(damage: Callable[[Path], None], words: str, experiment_dir: Path, cli: Cli) -> None:
+    table = partitions(experiment_dir)[3] / "probes.parquet"
     damage(table)
-    result = bs.load(shelf)
+    result = bs.load(experiment_dir)
     for name in ("metrics", "probes"):
         with pytest.raises(bs.StoreError, match=rf"probes\.parquet: .*{words}.*: the run is damaged"):
             result.table(name)
     assert result.queues.height
-    answer = cli("export", str(shelf), "--out", "tidy")
+    answer = cli("export", str(experiment_dir), "--out", "tidy")
     assert (answer.status, answer.err.count("\n")) == (2, 1)
     assert words in answer.err
 
@@ -373,13 +376,13 @@ def own(number: int, **changes: Any) -> Callable[[dict[str, Any]], Any]:
     ],
 )
 def test_whatever_the_metadata_says_is_read_or_refused(
-    change: Callable[[dict[str, Any]], Any], words: str | None, shelf: Path
+    change: Callable[[dict[str, Any]], Any], words: str | None, experiment_dir: Path
 ) -> None:
-    file = partitions(shelf)[1] / "runs.json"
+    file = partitions(experiment_dir)[1] / "runs.json"
     file.write_text(json.dumps(change(json.loads(file.read_text()))))
 
     def read() -> None:
-        result = bs.load(shelf)
+        result = bs.load(experiment_dir)
         assert result.metrics.height
         assert result.probes.height
 
@@ -391,20 +394,20 @@ def test_whatever_the_metadata_says_is_read_or_refused(
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff", b'{"format": NaN}', b"[" * 100_000])
-def test_a_file_that_is_no_metadata_is_refused(content: bytes, shelf: Path) -> None:
-    (partitions(shelf)[0] / "runs.json").write_bytes(content)
+def test_a_file_that_is_no_metadata_is_refused(content: bytes, experiment_dir: Path) -> None:
+    (partitions(experiment_dir)[0] / "runs.json").write_bytes(content)
     with pytest.raises(bs.StoreError, match=r"runs\.json: not (JSON|written)"):
-        bs.load(shelf)
+        bs.load(experiment_dir)
 
 
-def test_a_run_that_is_not_in_the_partition_is_told(shelf: Path) -> None:
+def test_a_run_that_is_not_in_the_partition_is_told(experiment_dir: Path) -> None:
     with pytest.raises(bs.StoreError, match="nobody: no such run; the partition has run-sim-s"):
-        bs.load(partitions(shelf)[0] / "nobody")
+        bs.load(partitions(experiment_dir)[0] / "nobody")
 
 
-def test_a_partition_that_was_replaced_since_it_was_loaded_is_told(shelf: Path) -> None:
-    result = bs.load(shelf)
-    one, other = partitions(shelf)[:2]
+def test_a_partition_that_was_replaced_since_it_was_loaded_is_told(experiment_dir: Path) -> None:
+    result = bs.load(experiment_dir)
+    one, other = partitions(experiment_dir)[:2]
     shutil.rmtree(one)
     shutil.copytree(other, one)
     with pytest.raises(bs.StoreError, match="another partition has taken its place since it was loaded"):

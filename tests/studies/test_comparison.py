@@ -233,15 +233,17 @@ def test_what_cannot_be_compared_is_refused(cli: Cli, tmp_path: Path, arguments:
 
 def test_a_pattern_is_compared_with_the_first_point_of_the_file(tmp_path: Path) -> None:
     """The directories `100-...` and `50-...` match in the order of the alphabet, 100p first."""
-    shelf = stored(tmp_path, swept([30, 60, 110], [20, 50, 100]))
-    assert bs.compare(f"{shelf}/[15]*").baseline == "50p"
-    assert bs.compare(shelf / "100-sim-s1", shelf / "50-sim-s1").baseline == "100p", "the first that is named"
+    experiment_dir = stored(tmp_path, swept([30, 60, 110], [20, 50, 100]))
+    assert bs.compare(f"{experiment_dir}/[15]*").baseline == "50p"
+    assert bs.compare(experiment_dir / "100-sim-s1", experiment_dir / "50-sim-s1").baseline == "100p", (
+        "the first that is named"
+    )
 
 
 def test_variants_come_in_the_order_in_which_they_were_first_run(tmp_path: Path) -> None:
     """By the alphabet, 100p is before 5p and the guest before the simulator."""
-    shelf = stored(tmp_path, [run(30, 5), run(110, 1000), run(32, 5, seed=2), run(31, 5, engine="guest")])
+    experiment_dir = stored(tmp_path, [run(30, 5), run(110, 1000), run(32, 5, seed=2), run(31, 5, engine="guest")])
     for directory, minute in (("5-sim-s1", 1), ("5-sim-s2", 9), ("5-guest-s1", 8), ("1000-sim-s1", 2)):
-        path = shelf / directory / "run.json"
+        path = experiment_dir / directory / "run.json"
         path.write_text(path.read_text().replace("2026-01-01T00:00", f"2026-01-01T00:0{minute}"))
-    assert bs.compare(shelf).sides == ("limit=5p, sim", "limit=5p, guest", "limit=1000p, sim")
+    assert bs.compare(experiment_dir).sides == ("limit=5p, sim", "limit=5p, guest", "limit=1000p, sim")

@@ -59,7 +59,7 @@ tolerance). The page agreement/index.html shows both engines' series in the same
 
       bufferscope agree my-lab.toml --reuse --json | jq '.points[].comparisons[] | select(.meets_aim == false)'
     """
-    from bufferscope.cli.execute import carry_out, measure, read
+    from bufferscope.cli.execute import execute, measure, read
     from bufferscope.cli.interruption import at_once
     from bufferscope.cli.pages import page
     from bufferscope.engines.pairing import pair
@@ -70,7 +70,7 @@ tolerance). The page agreement/index.html shows both engines' series in the same
     chosen = pair(engines, kernel, here=cluster is None)
     silent, left = quiet or json, f"the runs are in {out}/"
     loaded = read([experiment], overrides)
-    (result,) = carry_out(loaded, chosen, out, seed, repeat, jobs, silent, reuse, cluster, wanted=point or ())
+    (result,) = execute(loaded, chosen, out, seed, repeat, jobs, silent, reuse, cluster, wanted=point or ())
     if not silent:
         measure(result, left)
     drawn = None

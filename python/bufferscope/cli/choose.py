@@ -19,8 +19,8 @@ def choose(
         typer.Option(
             "--link",
             metavar="NAME",
-            help="The link whose queue is chosen; NAME.forward or NAME.reverse for one direction. Default: the one with "
-            "the smallest rate on the path of the data.",
+            help="The link whose queue is chosen; NAME.forward or NAME.reverse for one direction. Default: the one "
+            "with the smallest rate on the path of the data.",
             show_default=False,
         ),
     ] = None,
@@ -57,7 +57,7 @@ against latency for every queue.
       bufferscope choose my-home.toml --json | jq -r .command
     """
     from bufferscope.cli.choosing import one_point
-    from bufferscope.cli.execute import carry_out, measure, read
+    from bufferscope.cli.execute import execute, measure, read
     from bufferscope.cli.interruption import at_once
     from bufferscope.cli.pages import page
     from bufferscope.engines import one_engine
@@ -71,7 +71,7 @@ against latency for every queue.
     (loaded,) = read([experiment], overrides)
     study = plan_study(loaded, one_point(loaded, point or ()), chosen, link)
     left = f"the runs are in {out}/"
-    (result,) = carry_out([study.experiment], [chosen], out, seed, repeat, jobs, silent, reuse, cluster, "single")
+    (result,) = execute([study.experiment], [chosen], out, seed, repeat, jobs, silent, reuse, cluster, "single")
     directory = options.page(report, no_report, silent, Path("report") / result.experiment)
     if not silent:
         measure(result, left)

@@ -17,7 +17,9 @@ def print_agreement(agreement: Agreement) -> None:
     for aim in AIMS:
         console().print(Text(f"Tolerance of {aim.metric}: {aim.words}", style="dim"))
     told = ", ".join(f"{count} {words}" for _, words, count in counts(agreement))
-    console().print(Text(f"{agreement.engines[0]} against {agreement.engines[1]}: {told or 'no metric with a tolerance'}"))
+    console().print(
+        Text(f"{agreement.engines[0]} against {agreement.engines[1]}: {told or 'no metric with a tolerance'}")
+    )
     if any(c.within_spread is None and c.value.n == 1 for point in agreement.points for c in point.comparisons):
         console().print(Text("One repetition says nothing about chance; use --repeat 3 or more."))
 

@@ -8,7 +8,7 @@ from bufferscope.studies.comparison.fmt import measured, metric_view, repetition
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """One table per point: the most telling metrics, one row per side."""
+    """One table per point: the most important metrics, one row per side."""
     for point in comparison.points:
         _print_point(comparison, point)
     for words in unmatched(comparison):
@@ -27,7 +27,7 @@ def _print_point(comparison: Comparison, point: PointComparison) -> None:
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]  # one of rich's words
     table.add_column(f"Difference to {comparison.baseline}", justify="right")
     table.add_column("Beyond chance?")
-    for metric in point.telling:
+    for metric in point.key_metrics:
         for number, cell in enumerate(metric_view(point, metric).cells):
             name = metric if number == 0 else ""
             beyond = Text(cell.beyond, style="bold" if cell.stands_out else "")

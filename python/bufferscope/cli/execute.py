@@ -11,7 +11,8 @@ from bufferscope.engines import Engine
 from bufferscope.model.experiment import Experiment, load
 from bufferscope.results.result import Result
 from bufferscope.running.job import Task
-from bufferscope.running.plan import Interrupted, RunsFailedError, execute, plan
+from bufferscope.running.plan import Interrupted, RunsFailedError, plan
+from bufferscope.running.plan import execute as execute_tasks
 from bufferscope.store.run import Run
 
 
@@ -20,7 +21,7 @@ def read(names: Iterable[str], overrides: Sequence[str] | None = None) -> list[E
     return at_once("reading the experiment", lambda: [load(name, overrides or ()) for name in dict.fromkeys(names)])
 
 
-def carry_out(
+def execute(
     experiments: Sequence[Experiment],
     chosen: Sequence[Engine],
     out: Path,
@@ -44,13 +45,13 @@ def carry_out(
         for experiment in experiments
     ]
     try:
-        runs = iter(carried_out([task for tasks in plans for task in tasks], jobs, silent, cluster, layout))
+        runs = iter(executed([task for tasks in plans for task in tasks], jobs, silent, cluster, layout))
     except RunsFailedError as failure:
         raise EngineError(f"{failure}; {_whereabouts(failure.finished)}") from failure
     return [Result([next(runs) for _ in tasks]) for tasks in plans]
 
 
-def carried_out(
+def executed(
     tasks: Sequence[Task],
     jobs: int | None,
     silent: bool,
@@ -64,7 +65,7 @@ def carried_out(
     """
     try:
         with shown(tasks, silent=silent, afterwards_s=afterwards_s) as watcher:
-            return execute(tasks, jobs=jobs, watcher=watcher, cluster=cluster, layout=layout)
+            return execute_tasks(tasks, jobs=jobs, watcher=watcher, cluster=cluster, layout=layout)
     except Interrupted as interruption:
         again = "; the same command goes on from there" if all(task.reuse for task in tasks) else ""
         raise CutShortError(f"{interruption}; {_whereabouts(interruption.finished)}{again}") from None
@@ -89,5 +90,5 @@ def _whereabouts(finished: Sequence[Run]) -> str:
     """Where the finished runs are."""
     if not finished:
         return "no run had finished, so nothing was kept"
-    directories = dict.fromkeys(f"{run.shelf}/" for run in finished)
+    directories = dict.fromkeys(f"{run.experiment_dir}/" for run in finished)
     return f"the finished runs are complete, in {' and '.join(directories)}"

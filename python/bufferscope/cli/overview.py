@@ -10,7 +10,7 @@ from bufferscope.cli.tables import number, point_name
 from bufferscope.cli.terminal import console, plain_table
 from bufferscope.figures.source import MOST_POINTS, Point, points
 from bufferscope.metrics import aggregate
-from bufferscope.metrics.key_metrics import heading, telling
+from bufferscope.metrics.key_metrics import heading, key_metrics
 from bufferscope.results.result import Result
 from bufferscope.store.run import Run
 from bufferscope.studies.agreement.fmt import estimate
@@ -20,10 +20,10 @@ MOST_COLUMNS = 7
 
 
 def print_runs(result: Result) -> None:
-    """The most telling metrics of the traffic: one row per point, with means and 95 % intervals over repetitions."""
+    """The most important metrics of the traffic: one row per point, with means and 95 % intervals over repetitions."""
     everything = points(result)
     grouped = everything[:MOST_POINTS]
-    shown = dict.fromkeys(name for run in result.runs for name in telling(run.scenario))
+    shown = dict.fromkeys(name for run in result.runs for name in key_metrics(run.scenario))
     names = [name for name in shown if any(name in run.metrics for run in result.runs)]
     for start in range(0, max(1, len(names)), MOST_COLUMNS):
         title = f"{result.experiment}: {result.document['title']}" if start == 0 else ""

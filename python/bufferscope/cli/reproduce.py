@@ -96,7 +96,7 @@ changes no verdict; the page lists them, and --full or --repeat runs all of it.
     if brief and not silent:
         names_of_brief = ", ".join(brief)
         print(f"In brief, without a change of any verdict (--full runs all): {names_of_brief}", file=sys.stderr)
-    results, left_out = _carry_out(plans, jobs, silent, cluster, has_page=directory is not None)
+    results, left_out = _execute(plans, jobs, silent, cluster, has_page=directory is not None)
     others = [name for name in compared() if name not in {each.name for each in chosen}]
     elsewhere = {
         each.name: [evaluated for name in others for evaluated in stored(each, name, out, seed, repeat)]
@@ -131,7 +131,7 @@ changes no verdict; the page lists them, and --full or --repeat runs all of it.
         insist(results)
 
 
-def _carry_out(
+def _execute(
     plans: Sequence["Sequence[Task]"], jobs: int | None, silent: bool, cluster: str | None, *, has_page: bool
 ) -> "tuple[list[Result], list[LeftOut]]":
     """The results of the experiments of which at least one run succeeded, and the points without runs.
@@ -139,7 +139,7 @@ def _carry_out(
     Raises `EngineError` if there is no run at all.
     """
     from bufferscope.base.errors import EngineError
-    from bufferscope.cli.execute import carried_out
+    from bufferscope.cli.execute import executed
     from bufferscope.results.result import Result
     from bufferscope.running.plan import RunsFailedError
     from bufferscope.running.reproduction import LeftOut, possible
@@ -148,7 +148,7 @@ def _carry_out(
     if not tasks:
         raise EngineError(left_out[0].told)
     try:
-        runs = carried_out(tasks, jobs, silent, cluster, afterwards_s=_page_s(tasks) if has_page else 0)
+        runs = executed(tasks, jobs, silent, cluster, afterwards_s=_page_s(tasks) if has_page else 0)
     except RunsFailedError as failure:
         if not failure.finished:
             raise

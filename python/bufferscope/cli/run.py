@@ -35,8 +35,8 @@ def run(
     """Run one experiment and show the measurements beside what its document says.
 
     Every point of the experiment's sweep is run with every seed. --set changes a key of the file; \
---set sweep.KEY=[...] sweeps a key, in addition to the other swept keys of the file, and replaces the file's values for \
-this key; and --set KEY=VALUE of a swept key ends its sweep. A run is stored as a directory of Parquet tables; \
+--set sweep.KEY=[...] sweeps a key, in addition to the other swept keys of the file, and replaces the file's values \
+for this key; and --set KEY=VALUE of a swept key ends its sweep. A run is stored as a directory of Parquet tables; \
 200 or more short runs are stored together (--layout). The page report/EXPERIMENT/index.html shows the figures that \
 the experiment names, or those that suit its traffic. With --json or --quiet, it is written only if --report is given. \
 No page is written for more than 500 points.
@@ -59,7 +59,7 @@ No page is written for more than 500 points.
 
       bufferscope run my-lab.toml --json | jq '.runs[].metrics["rtt.p95_ms"]'
     """
-    from bufferscope.cli.execute import carry_out, measure, read
+    from bufferscope.cli.execute import execute, measure, read
     from bufferscope.cli.interruption import at_once
     from bufferscope.cli.pages import is_drawable, page
     from bufferscope.engines import engines
@@ -69,7 +69,7 @@ No page is written for more than 500 points.
     silent = quiet or json
     options.page(report, no_report, silent, Path())  # refuse conflicting options before anything runs
     loaded = read([experiment], overrides)
-    (result,) = carry_out(loaded, chosen, out, seed, repeat, jobs, silent, reuse, cluster, layout, point or ())
+    (result,) = execute(loaded, chosen, out, seed, repeat, jobs, silent, reuse, cluster, layout, point or ())
     directory = options.page(report, no_report, silent, Path("report") / result.experiment)
     left = f"the runs are in {out}/"
     if not silent:
@@ -104,6 +104,6 @@ def _print(result: "Result", page: Path | None, json: bool, quiet: bool) -> None
         print_findings(result)
         print_expectations([result])
         print_warnings([result])
-        say(f"Stored in {result.runs[0].shelf}/")
+        say(f"Stored in {result.runs[0].experiment_dir}/")
         if page:
             say(f"The page: {page.resolve()}")

@@ -14,10 +14,14 @@ def size(
     rtt: Annotated[str, typer.Option("--rtt", metavar="TIME", help="The base RTT (without queues), as in 40ms.")],
     flows: Annotated[int, typer.Option("--flows", metavar="N", help="Long TCP flows at the same time.")] = 1,
     target: Annotated[
-        str, typer.Option("--target", metavar="SHARE", help="The least goodput, as a share of that of a very long queue.")
+        str,
+        typer.Option("--target", metavar="SHARE", help="The least goodput, as a share of that of a very long queue."),
     ] = "98%",
     packet: Annotated[
-        str, typer.Option("--packet", metavar="SIZE", help="IP packet size for the equations (simulations always use 1500b).")
+        str,
+        typer.Option(
+            "--packet", metavar="SIZE", help="IP packet size for the equations (simulations always use 1500b)."
+        ),
     ] = "1500b",
     buffer: Annotated[
         str | None,
@@ -44,9 +48,9 @@ def size(
 ) -> None:
     """Size the buffer of a line: with the documents' equations, each with its source, and with simulations.
 
-    The simulations search for the smallest tail-drop queue that keeps the goodput (98 % of that of a very long queue), \
-and try fq_codel, cake, codel and pie on the same load. Their runs are stored like those of any experiment. The page \
-begins with the answer, the table and the commands to type.
+    The simulations search for the smallest tail-drop queue that keeps the goodput (98 % of that of a very long \
+queue), and try fq_codel, cake, codel and pie on the same load. Their runs are stored like those of any experiment. \
+The page begins with the answer, the table and the commands to type.
 
     [bold]Examples[/bold]
 
@@ -58,7 +62,7 @@ begins with the answer, the table and the commands to type.
 
       bufferscope size --rate 10mbit --rtt 40ms --json | jq .smallest.limit_packets
     """
-    from bufferscope.cli.execute import carry_out, measure
+    from bufferscope.cli.execute import execute, measure
     from bufferscope.cli.pages import is_drawable, page
     from bufferscope.cli.sizes import document, print_sizing
     from bufferscope.engines import default
@@ -78,7 +82,7 @@ begins with the answer, the table and the commands to type.
     runs: list[Run] = []
 
     def carry(experiment: Experiment) -> Result:
-        (result,) = carry_out([experiment], [engine], out, seed, repeat, jobs, silent, reuse, None, "single")
+        (result,) = execute([experiment], [engine], out, seed, repeat, jobs, silent, reuse, None, "single")
         if not silent:
             measure(result, f"the runs are in {out}/")
         runs.extend(result.runs)

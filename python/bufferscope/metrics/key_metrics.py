@@ -31,7 +31,7 @@ ENDINGS = {
 }
 
 
-def telling(scenario: Scenario) -> list[str]:
+def key_metrics(scenario: Scenario) -> list[str]:
     """The names of these metrics for a scenario, in the order in which tables show them; a run may lack some."""
     return list(
         dict.fromkeys([*_delay(scenario), *_goodput(scenario), *_times(scenario), *_calls(scenario), *_tests(scenario)])

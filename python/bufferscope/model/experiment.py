@@ -403,7 +403,7 @@ def catalogue() -> list[str]:
     >>> "ucas-reproduce" in catalogue()
     True
     """
-    names = (entry.name.removesuffix(".toml") for entry in _shelf().iterdir() if entry.name.endswith(".toml"))
+    names = (entry.name.removesuffix(".toml") for entry in _catalogue_dir().iterdir() if entry.name.endswith(".toml"))
     return sorted(names, key=teaching_position)
 
 
@@ -422,7 +422,7 @@ def load(name_or_path: str | PathLike[str], overrides: Overrides = ()) -> Experi
     wanted = fspath(name_or_path)
     content = read(wanted)
     if wanted in catalogue():
-        return Experiment(wanted, content, f"{wanted}.toml", overrides, reading.NamedFiles(Path(str(_shelf()))))
+        return Experiment(wanted, content, f"{wanted}.toml", overrides, reading.NamedFiles(Path(str(_catalogue_dir()))))
     named = reading.NamedFiles(Path(wanted).parent)
     experiment = Experiment(name_of(Path(wanted)), content, wanted, overrides, named)
     experiment.path = printable(wanted)
@@ -432,7 +432,7 @@ def load(name_or_path: str | PathLike[str], overrides: Overrides = ()) -> Experi
 def read(name_or_path: str) -> bytes:
     """The content of an experiment from the catalogue or a file; raises `ExperimentError` if it does not exist."""
     if name_or_path in catalogue():
-        return (_shelf() / f"{name_or_path}.toml").read_bytes()
+        return (_catalogue_dir() / f"{name_or_path}.toml").read_bytes()
     # Path.is_file fails for a name that is too long.
     if not _means_a_path(name_or_path) and not isfile(name_or_path):  # noqa: PTH113
         raise ExperimentError(_unknown(name_or_path))
@@ -448,7 +448,7 @@ def _digest(value: object) -> str:
     return sha256(json.dumps(value).encode()).hexdigest()[:8]
 
 
-def _shelf() -> Traversable:
+def _catalogue_dir() -> Traversable:
     return files("bufferscope.model") / "catalogue"
 
 

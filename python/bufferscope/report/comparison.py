@@ -41,7 +41,7 @@ class PointView:
     title: str
     figures: tuple[drawing.FigureView, ...]
     missing: tuple[drawing.Missing, ...]
-    telling: tuple[MetricView, ...]
+    key_metrics: tuple[MetricView, ...]
     others: tuple[MetricView, ...]
 
 
@@ -129,13 +129,13 @@ def _point(point: PointComparison, number: int, page: Path) -> PointView:
     together = pool(point.sides)
     wanted = dict.fromkeys([*chosen(together.runs), BESIDE]) if number <= MOST_DRAWN else {}
     drawn = [drawing.draw(together, figure, page, f"comparison-{number}") for figure in wanted if figure not in WHOLE]
-    first = point.telling
+    first = point.key_metrics
     return PointView(
         name=name,
         title=point.title or "In detail",
         figures=_drawn(drawn),
         missing=tuple(figure for figure in drawn if isinstance(figure, drawing.Missing) and figure.name != BESIDE),
-        telling=tuple(metric_view(point, metric) for metric in first),
+        key_metrics=tuple(metric_view(point, metric) for metric in first),
         others=tuple(metric_view(point, metric) for metric in point.metrics if metric not in first),
     )
 

@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 from bufferscope.figures.choosing import chosen
 from bufferscope.figures.source import points
 from bufferscope.metrics import aggregate
-from bufferscope.metrics.key_metrics import heading, telling
+from bufferscope.metrics.key_metrics import heading, key_metrics
 
 if TYPE_CHECKING:
     from bufferscope.results.result import Result
@@ -21,11 +21,11 @@ MOST_ROWS = 50
 
 
 def result_html(result: "Result") -> str:
-    """One row per point with the most telling metrics, over all repetitions."""
+    """One row per point with the most important metrics, over all repetitions."""
     from bufferscope.studies.agreement.fmt import estimate
 
     grouped = points(result)
-    names = list(dict.fromkeys(name for point in grouped for name in telling(point.first.scenario)))
+    names = list(dict.fromkeys(name for point in grouped for name in key_metrics(point.first.scenario)))
     shown = [
         (point.label, aggregate([run.metrics for run in result.runs if run in point.runs]))
         for point in grouped[:MOST_ROWS]
@@ -53,13 +53,13 @@ def run_html(run: "BaseRun") -> str:
 
 
 def comparison_html(comparison: "Comparison") -> str:
-    """One row per point, metric and side, for the most telling metrics."""
+    """One row per point, metric and side, for the most important metrics."""
     from bufferscope.studies.comparison.fmt import metric_view, repetitions
 
     rows = [
         [point.title, metric, cell.side, cell.value, cell.difference, cell.beyond]
         for point in comparison.points
-        for metric in point.telling
+        for metric in point.key_metrics
         for cell in metric_view(point, metric).cells
     ]
     headings = ["Point", "Metric", "Side", "Mean", f"Difference to {comparison.baseline}", "Beyond chance?"]

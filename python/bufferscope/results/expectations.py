@@ -2,8 +2,8 @@
 
 An experiment's `[[expect]]` names a metric, its points, and the band in which we call the document's statement
 reproduced. Each of these points is judged separately, by the mean over its repetitions, and the mean's confidence
-interval is shown. If the file names a cause for a measurement outside the band, another point has to show it: there, the
-same metric must lie inside the band.
+interval is shown. If the file names a cause for a measurement outside the band, another point has to show it: there,
+the same metric must lie inside the band.
 """
 
 import json

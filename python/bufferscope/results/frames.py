@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PANDAS = "python -m pip install pandas pyarrow"
 
 
-def told_apart(frame: "pl.LazyFrame", runs: Sequence["Run"], variation: "Variation") -> "pl.LazyFrame":
+def with_run_columns(frame: "pl.LazyFrame", runs: Sequence["Run"], variation: "Variation") -> "pl.LazyFrame":
     """A frame whose column `run` is an index into `runs`, with columns that distinguish the runs instead.
 
     They are `run`, `engine`, `seed` and the varying keys, and the frame's own columns follow. Settings are strings, as

@@ -314,14 +314,14 @@ class Result:
         keys = list(dict.fromkeys(key for _, member in drawn for key in member["values"]))
         rows = [(index, member["group"], *map(member["values"].get, keys)) for index, member in drawn]
         schema = {"run": pl.Int32} | dict.fromkeys(["group", *keys], pl.String)
-        return self._told_apart(pl.LazyFrame(rows, schema=schema, orient="row")).collect()
+        return self._with_run_columns(pl.LazyFrame(rows, schema=schema, orient="row")).collect()
 
     @cached_property
     def metrics(self) -> "pl.DataFrame":
         """One row per run and metric: `run, engine, seed`, what varies, `metric, value, censored` (value null)."""
         from bufferscope.metrics.tables import numbered
 
-        return self._told_apart(numbered(self.runs).lazy()).collect()
+        return self._with_run_columns(numbered(self.runs).lazy()).collect()
 
     @cached_property
     def expectations(self) -> list[Evaluated]:
@@ -380,7 +380,7 @@ class Result:
         """
         from bufferscope.metrics.tables import column
 
-        return self._told_apart(column(self.runs, name).lazy()).collect()
+        return self._with_run_columns(column(self.runs, name).lazy()).collect()
 
     def scan(self, name: str) -> "pl.LazyFrame":
         """One table of all runs as a lazy frame. A query reads only the columns that it needs.
@@ -407,7 +407,7 @@ class Result:
 
         if name not in TABLES:
             raise InputError(f"no table is called {name!r}{closest(name, TABLES)}")
-        return self._told_apart(Batch(self.runs).whole(name))
+        return self._with_run_columns(Batch(self.runs).whole(name))
 
     def table(self, name: str) -> "pl.DataFrame":
         """One table of all runs.
@@ -459,11 +459,11 @@ class Result:
     def _repr_html_(self) -> str:
         return str(attached("Result.html")(self))
 
-    def _told_apart(self, frame: "pl.LazyFrame") -> "pl.LazyFrame":
+    def _with_run_columns(self, frame: "pl.LazyFrame") -> "pl.LazyFrame":
         """A frame whose column `run` is the index of a run, with columns that distinguish the runs."""
-        from bufferscope.results.frames import told_apart
+        from bufferscope.results.frames import with_run_columns
 
-        return told_apart(frame, self.runs, self.variation)
+        return with_run_columns(frame, self.runs, self.variation)
 
     def __repr__(self) -> str:
         return f"Result({self.experiment!r}, {len(self.runs)} run{'s' * (len(self.runs) != 1)})"

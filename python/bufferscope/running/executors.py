@@ -167,9 +167,9 @@ def how_to_run_others(failed: Sequence[Task], tasks: Sequence[Task]) -> str:
     def values(positions: set[int], path: str) -> set[str]:
         return {experiment.points[position].values[path] for position in positions}
 
-    telling = [path for path in experiment.swept if values(bad, path).isdisjoint(values(good, path))]
+    distinct = [path for path in experiment.swept if values(bad, path).isdisjoint(values(good, path))]
     chosen = experiment.points[min(good)].values
-    options = " ".join(f"--point '{path}={chosen[path]}'" for path in telling[:1] or chosen)
+    options = " ".join(f"--point '{path}={chosen[path]}'" for path in distinct[:1] or chosen)
     return f"; --point chooses others, as in {options}"
 
 
@@ -195,14 +195,14 @@ def executor(jobs: int | None = None, cluster: str | None = None, layout: str = 
 def _in_partitions(tasks: Sequence[Task], watcher: Watcher) -> dict[Task, Run]:
     """The stored runs in partitions that have the same results as these tasks would have."""
     found: dict[Task, Run] = {}
-    for shelf in dict.fromkeys(task.shelf for task in tasks):
-        own = {task.name: task for task in tasks if task.shelf == shelf}
+    for experiment_dir in dict.fromkeys(task.experiment_dir for task in tasks):
+        own = {task.name: task for task in tasks if task.experiment_dir == experiment_dir}
 
         def wanted(name: str, own: Mapping[str, Task] = own) -> Wanted | None:
             task = own.get(name)
             return Wanted(task.engine.identity(), task.point.scenario, task.about) if task else None
 
-        found |= {own[name]: run for name, run in stored_together(shelf, wanted).items()}
+        found |= {own[name]: run for name, run in stored_together(experiment_dir, wanted).items()}
     for task in found:
         watcher.finished(task)
     return found
@@ -243,7 +243,7 @@ def _run_together(tasks: Sequence[Task], watcher: Watcher, stop: threading.Event
 
     while left := [task for task in tasks if task not in ended]:
         names = [task.name for task in left]
-        directory = directory_of(left[0].shelf, left[0].engine.name, names)
+        directory = directory_of(left[0].experiment_dir, left[0].engine.name, names)
         try:
             with staged(directory) as place:
                 perform_together(left, identity, place, progress)

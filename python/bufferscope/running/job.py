@@ -98,14 +98,14 @@ class Task:
         return _member(self.experiment, self.position, self.seed)
 
     @property
-    def shelf(self) -> Path:
+    def experiment_dir(self) -> Path:
         """The directory of all runs of the experiment."""
         return self.out / self.experiment.name
 
     @property
     def directory(self) -> Path:
         """The directory of the run."""
-        return self.shelf / self.name
+        return self.experiment_dir / self.name
 
     @cached_property
     def name(self) -> str:

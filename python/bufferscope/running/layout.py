@@ -46,7 +46,7 @@ def _alike(tasks: Sequence[Task]) -> list[list[Task]]:
     """The tasks of each experiment and engine, in their order: only these can share a partition."""
     alike: dict[object, list[Task]] = {}
     for task in tasks:
-        alike.setdefault((task.shelf, task.engine), []).append(task)
+        alike.setdefault((task.experiment_dir, task.engine), []).append(task)
     return list(alike.values())
 
 

@@ -95,7 +95,7 @@ def execute(
     try:
         with executor(jobs, cluster, layout) as chosen:
             chosen.check(tasks)
-            for directory in dict.fromkeys(task.shelf for task in tasks):
+            for directory in dict.fromkeys(task.experiment_dir for task in tasks):
                 prepare(directory)
             chosen.carry_out(tasks, watcher or Unwatched(), ended)
     except KeyboardInterrupt:

@@ -111,9 +111,9 @@ def stored(experiment: Experiment, engine: str, out: Path, seed: int, repeat: in
     return evaluate(experiment.expectations, runs) if runs else []
 
 
-def _may_have_runs(shelf: Path, engine: str) -> bool:
+def _may_have_runs(experiment_dir: Path, engine: str) -> bool:
     """Whether a directory has the engine in its name: to look for every run of a population takes seconds."""
-    return shelf.is_dir() and any(f"-{engine}-" in each.name for each in shelf.iterdir())
+    return experiment_dir.is_dir() and any(f"-{engine}-" in each.name for each in experiment_dir.iterdir())
 
 
 def _stored(task: Task) -> Run | None:

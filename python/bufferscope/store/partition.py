@@ -194,15 +194,17 @@ def is_partition(directory: Path) -> bool:
     return has_file(directory, RUNS)
 
 
-def partitions_in(shelf: Path) -> list[Path]:
+def partitions_in(experiment_dir: Path) -> list[Path]:
     """The directories of partitions in the directory of an experiment's runs."""
-    return sorted(entry for entry in shelf.glob("[!.]*") if is_partition(entry)) if shelf.is_dir() else []
+    if not experiment_dir.is_dir():
+        return []
+    return sorted(entry for entry in experiment_dir.glob("[!.]*") if is_partition(entry))
 
 
-def directory_of(shelf: Path, engine: str, names: Sequence[str]) -> Path:
-    """The directory in `shelf` for the partition of these runs of an engine."""
+def directory_of(experiment_dir: Path, engine: str, names: Sequence[str]) -> Path:
+    """The directory in `experiment_dir` for the partition of these runs of an engine."""
     digest = sha256("\n".join(names).encode()).hexdigest()[:16]
-    return shelf / f"runs-{engine}-{digest}"
+    return experiment_dir / f"runs-{engine}-{digest}"
 
 
 def write(directory: Path, names: Sequence[str], metadata: Sequence[Mapping[str, Any]]) -> None:

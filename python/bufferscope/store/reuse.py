@@ -52,13 +52,13 @@ class Wanted(NamedTuple):
     about: Callable[[], About]
 
 
-def stored_together(shelf: Path, wanted: Callable[[str], Wanted | None]) -> dict[str, Run]:
+def stored_together(experiment_dir: Path, wanted: Callable[[str], Wanted | None]) -> dict[str, Run]:
     """The runs in the partitions of a directory that are wanted, by their names.
 
     The conditions are those of `stored`. `wanted` returns the requirements for a run of that name, or None.
     """
     found: dict[str, Run] = {}
-    for directory in partitions_in(shelf):
+    for directory in partitions_in(experiment_dir):
         try:
             partition = Partition(directory)
             alike = _alike(partition, wanted)

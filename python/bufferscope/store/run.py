@@ -265,7 +265,7 @@ class Run(BaseRun):
         return self.partition.names[self.number] if self.partition else self.path.resolve().name
 
     @property
-    def shelf(self) -> Path:
+    def experiment_dir(self) -> Path:
         """The directory of all runs of the experiment."""
         return self.path.parent.parent if self.partition else self.path.parent
 

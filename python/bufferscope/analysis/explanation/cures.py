@@ -56,9 +56,7 @@ def cures(run: RunRecords, step: Step = lambda _done, _total: None) -> Iterator[
     """The effect of each cure, one statement each; if nothing can be simulated, one that says why."""
     found = evidence(run)
     if engine_of(run.engine).observes:
-        yield Statement(
-            "cure", "Cures cannot be simulated: the run was observed, so its network is not known."
-        )
+        yield Statement("cure", "Cures cannot be simulated: the run was observed, so its network is not known.")
         return
     wanted = list(remedies(found, diagnose(found)))
     if not wanted:

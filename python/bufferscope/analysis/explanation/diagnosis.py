@@ -3,10 +3,10 @@
 Of several queues that count, the main cause is the one with the largest share of the delay.
 
 A delay counts if it lasts for half of the time with load and is at least 10 ms. With an AQM, and for a delay that no
-queue explains, it must also be at least half of the idle RTT, or 50 ms: AQMs
-have a target of a few milliseconds, some of more than ten. If pings cross the queue, they must show the delay, too: with
-flow queueing, the queue of one flow delays no other flow. Without pings, nothing shows that other flows wait there.
-Queues that are each too short to count are added up if pings wait in all of them.
+queue explains, it must also be at least half of the idle RTT, or 50 ms: AQMs have a target of a few milliseconds, some
+of more than ten. If pings cross the queue, they must show the delay, too: with flow queueing, the queue of one flow
+delays no other flow. Without pings, nothing shows that other flows wait there. Queues that are each too short to count
+are added up if pings wait in all of them.
 
 Nothing is wrong only if, in addition, hardly any ping is lost and a call would not be poor.
 """

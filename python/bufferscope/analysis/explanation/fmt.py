@@ -4,7 +4,6 @@ from bufferscope.base.fmt import quantity, with_unit
 from bufferscope.metrics.window import Window
 from bufferscope.model.network import NANOSECONDS
 
-
 ALL = "all"
 """A share that rounds to 100 %."""
 

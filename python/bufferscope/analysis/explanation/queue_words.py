@@ -123,9 +123,7 @@ def _told_who(queue: Standing, across: list[Sender], total: float) -> Statement:
         sentence = f"{fmt.share(part).capitalize()} of the packets belong to {most.flow}, one of {len(across)} flows."
     else:
         sentence = f"The packets belong to {len(across)} flows; {most.flow} has the most, {fmt.percent(part)}."
-    unknown = (
-        "Each flow's part is its data in flight beyond goodput x idle RTT (Little's law), not a count of packets."
-    )
+    unknown = "Each flow's part is its data in flight beyond goodput x idle RTT (Little's law), not a count of packets."
     return Statement("who", sentence, numbers, "cwnd" if most.is_tcp else "goodput", unknown)
 
 
@@ -180,7 +178,9 @@ def _limit(found: Evidence, queue: Standing) -> Iterator[Statement]:
     numbers: dict[str, Number] = {"needed_packets": needed}
     if port.limit_packets is not None:
         numbers["limit_packets"] = port.limit_packets
-    yield Statement("limit", sentence, numbers, "queue_length", f"Only a run shows whether it keeps the goodput: {RULE}.")
+    yield Statement(
+        "limit", sentence, numbers, "queue_length", f"Only a run shows whether it keeps the goodput: {RULE}."
+    )
 
 
 def _own_limit(needed: int, limit_packets: int | None, limit_bytes: int | None) -> str:

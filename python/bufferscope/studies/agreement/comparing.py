@@ -128,7 +128,7 @@ def _point(runs: Sequence["Run"], engines: tuple[str, str]) -> PointAgreement:
     for engine in engines:
         own = [run for run in runs if run.engine == engine]
         if not own:
-            raise StoreError(f"{runs[0].shelf}: the point of {runs[0].id} has no run on {engine}")
+            raise StoreError(f"{runs[0].experiment_dir}: the point of {runs[0].id} has no run on {engine}")
         estimates.append(aggregate(list(measured(own))))
     value, reference = estimates
     shared = [name for name in value if name in reference]

@@ -1,8 +1,8 @@
 """Tolerances: how close two engines must be so that either can replace the other.
 
 The tolerances say which differences matter to a reader of results. They don't say which differences chance explains:
-the spread of the repetitions does (`spread.py`). Each tolerance has a floor. A difference below it does not matter, even
-if it is a large share of a small value.
+the spread of the repetitions does (`spread.py`). Each tolerance has a floor. A difference below it does not matter,
+even if it is a large share of a small value.
 """
 
 import math

@@ -13,7 +13,7 @@ from bufferscope.base.errors import InputError
 from bufferscope.base.names import closest
 from bufferscope.figures.charts_of import Charts
 from bufferscope.metrics import Estimate, aggregate, definition, of_each
-from bufferscope.metrics.key_metrics import telling
+from bufferscope.metrics.key_metrics import key_metrics
 from bufferscope.store.run import Run
 from bufferscope.studies.agreement.comparing import Comparison as MetricComparison
 from bufferscope.studies.comparison.arms import Meeting, Pool, Side, meetings
@@ -72,15 +72,15 @@ class PointComparison:
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics that at least one side has, the most telling ones first."""
-        first = dict.fromkeys(name for side in self.sides for name in telling(side.runs[0].scenario))
+        """The metrics that at least one side has, the most important ones first."""
+        first = dict.fromkeys(name for side in self.sides for name in key_metrics(side.runs[0].scenario))
         every = dict.fromkeys(name for found in self.estimates.values() for name in found)
         return [name for name in {**first, **every} if name in every]
 
     @property
-    def telling(self) -> list[str]:
+    def key_metrics(self) -> list[str]:
         """Those of the metrics that say most about the traffic."""
-        first = {name for side in self.sides for name in telling(side.runs[0].scenario)}
+        first = {name for side in self.sides for name in key_metrics(side.runs[0].scenario)}
         return [name for name in self.metrics if name in first]
 
     @property

@@ -32,7 +32,7 @@ def of(what: What, name: str = "") -> Input:
     if isinstance(what, Run):
         return Input(name, str(what.path), (what,))
     if isinstance(what, Result):
-        return Input(name, str(what.runs[0].shelf), what.runs)
+        return Input(name, str(what.runs[0].experiment_dir), what.runs)
     if isinstance(what, str | PathLike):
         matching = paths(fspath(what))
         runs = [run for path in matching for run in find_anywhere(path)]
@@ -41,7 +41,7 @@ def of(what: What, name: str = "") -> Input:
     runs = list(what) if isinstance(what, Iterable) else []
     if not runs or not all(isinstance(run, Run) for run in runs):
         raise InputError(f"nothing to compare: found {what!r:.60}; allowed: a result, a run, runs, or a path")
-    return Input(name, str(runs[0].shelf), tuple(runs))
+    return Input(name, str(runs[0].experiment_dir), tuple(runs))
 
 
 def written(text: str) -> Input:
