@@ -108,7 +108,7 @@ def test_every_probe_is_there_and_missing_ones_are_lost(
 def test_without_time_stamps_pings_interval_is_that_of_its_last_line(tmp_path: Path) -> None:
     run = _imported(tmp_path, IPUTILS)
     assert run.probes.sort("seq")["sent_ns"].to_list() == [n * 200 * MS for n in range(5)]
-    assert run.warnings == ["no time stamps (ping -D): probes are taken to have been sent every 200 ms"]
+    assert run.warnings == ["no timestamps (ping -D): probes are taken to have been sent every 200 ms"]
     assert not run.meta["summary"]["observed"]["clock"]
 
 

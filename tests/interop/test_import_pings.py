@@ -208,7 +208,7 @@ def test_times_since_the_line_before_are_summed() -> None:
 def test_times_that_may_count_from_anything_are_not_used() -> None:
     found = read(_stamped([f"00:00:0{int(n > 0)}" for n in SECONDS]))
     assert _times_s(found) == list(range(8))
-    assert any("what the time stamps count from is not clear (ts -i?)" in warning for warning in found.warnings)
+    assert any("the zero of the timestamps is not known (ts -i?)" in warning for warning in found.warnings)
 
 
 def test_a_file_of_two_tests_is_no_single_run(tmp_path: Path) -> None:

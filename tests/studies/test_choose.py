@@ -121,7 +121,7 @@ def test_an_impossible_link_is_refused(tmp_path: Path, link: str, words: str) ->
 
 def test_a_network_without_rates_or_without_data_has_no_queue(tmp_path: Path) -> None:
     unrated = HOME.replace('rate = "1gbit"\n', "").replace('forward.rate = "20mbit"\nreverse.rate = "5mbit"\n', "")
-    with pytest.raises(InputError, match="no link on the traffic's way has a rate"):
+    with pytest.raises(InputError, match="no link on the path of the data has a rate"):
         find(load(write(tmp_path, unrated)).points[0].scenario)
     calls = HOME.replace('kind = "tcp"', 'kind = "voip"')
     with pytest.raises(InputError, match="no traffic that carries data"):

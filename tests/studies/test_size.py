@@ -136,7 +136,7 @@ def test_every_possible_line_has_answers_and_settings(rate: int, rtt_us: int, fl
     try:
         line = read_line(f"{rate}bit", f"{rtt_us}us", flows=flows)
     except InputError as error:
-        assert "the path holds" in str(error)  # noqa: PT017
+        assert "the BDP is" in str(error)  # noqa: PT017
         return
     sized = Sizing(line, None)
     assert all(each.value > 0 for each in sized.answers)

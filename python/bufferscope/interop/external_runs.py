@@ -4,7 +4,7 @@ Such a run has no experiment behind it, but everything after the records reads a
 more than what is known: the ends, the path between them as a link without a rate, and the traffic by its names. Its
 time 0 is the first observation; `started` is the wall-clock time of that moment. Its `engine` is
 one that observes, and `summary.observed` says which program observed it and which files it comes from. The scenario has
-no key that nobody observed (a congestion control, TCP's settings), except those that it must have: delays are 0 and
+no key that was not observed (a congestion control, TCP's settings), except those that it must have: delays are 0 and
 queues are `unknown`. Code downstream must not present these as measurements.
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 OF_PORTS = ("queues", "drops", "sojourns", "capacity")
-"""The tables about what happened in ports, which nobody sees from outside."""
+"""The tables about what happened in ports, which cannot be observed from outside."""
 PAIR = 2
 """Ends that a link joins; a router joins more of them."""
 ROUTER = "network"
@@ -43,7 +43,7 @@ NEEDED: Mapping[str, Mapping[str, object]] = {
     "ping": {"payload_bytes": 56},
     "irtt": {"payload_bytes": 0},
 }
-"""What `run.json` must say of each kind of traffic, if nobody observed it; for ping, what it sends by default."""
+"""What `run.json` must say of each kind of traffic, if it was not observed; for ping, its defaults."""
 LONGEST_TITLE = 200
 
 
@@ -91,7 +91,7 @@ class Observation:
     warmup_ns: int = 0
     """The time before the load, which metrics leave out."""
     started: datetime | None = None
-    """The wall-clock time of time 0, with a time zone; None if nobody wrote it down."""
+    """The wall-clock time of time 0, with a time zone; None if it was not recorded."""
     sample_interval_ns: int = 1_000_000_000
     """The time between two samples of a flow."""
     mss_bytes: int = _core.MSS_BYTES
@@ -243,7 +243,7 @@ def _metadata(
 
 
 def _moment(started: datetime | None) -> datetime:
-    """The wall-clock time of time 0; that of the import, if nobody wrote it down."""
+    """The wall-clock time of time 0; that of the import, if it was not recorded."""
     return datetime.now(UTC) if started is None else started.astimezone(UTC)
 
 

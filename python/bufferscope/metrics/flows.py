@@ -24,7 +24,7 @@ def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
     again = pl.col("retransmits")
     retransmits = gained(samples, batch, "retransmits").group_by("run").agg(again.sum(), known=again.count())
     runs = batch.having(*OVER_TCP).join(retransmits, on="run", how="left", maintain_order="left")
-    # No sample: nothing was sent. Samples without a count: nobody knows, as in the results of some programs.
+    # No sample: nothing was sent. Samples without a count: it is not known, as in the results of some programs.
     yield long(runs, {"retransmits.total": pl.when(pl.col("known").fill_null(1) > 0).then(again.fill_null(0))})
 
     for prefix, column in (("cwnd", "cwnd_bytes"), ("inflight", "inflight_bytes")):

@@ -86,7 +86,7 @@ def idle_times(scenario: Scenario) -> list[Window]:
 
 
 def _is_unknown(scenario: Scenario) -> bool:
-    """Whether nobody knows the queues, because another program observed the run."""
+    """Whether the queues are not known, because another program observed the run."""
     return all(link[side]["queue"]["qdisc"] == UNKNOWN for link in scenario["links"] for side in SIDES)
 
 

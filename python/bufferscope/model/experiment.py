@@ -76,7 +76,7 @@ class PopulationWords(TypedDict):
     """The population of an experiment's file."""
 
     sessions: int
-    """Members that are run, if nobody asks for another number."""
+    """The number of members that are run by default."""
     groups: dict[str, float]
     """The groups' weights by name."""
 
@@ -100,7 +100,7 @@ class Document(TypedDict):
     figures: list[str]
     notes: str | None
     repeat: int
-    """Runs of each point, if nobody asks for another number; with a population, its members."""
+    """Runs of each point by default; with a population, its members."""
     population: NotRequired[PopulationWords]
     sweep: dict[str, list[str]]
     """The swept keys' paths, each with the labels of its values."""

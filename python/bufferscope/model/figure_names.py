@@ -39,5 +39,5 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "share_matrix": ("flows",),
     "jain_matrix": ("flows",),
 }
-"""The tables of the records from which each figure is drawn; `queues` and `capacity` tell which port is the
+"""The tables of the records from which each figure is drawn; `queues` and `capacity` show which port is the
 bottleneck."""

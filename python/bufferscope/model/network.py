@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 NANOSECONDS = 1_000_000_000
 UNKNOWN = "unknown"
-"""The queueing discipline of a port that nobody saw: that of a run that another program observed."""
+"""The queueing discipline of a port that is not known, as in a run that another program observed."""
 OVER_TCP = ("tcp", "web", "bittorrent")
 """The kinds of traffic over TCP."""
 CARRYING = (*OVER_TCP, "udp")
@@ -90,7 +90,7 @@ class Port:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether nobody knows the port: then its rate, its delay and its queue mean nothing."""
+        """Whether the port is not known: then its rate, its delay and its queue mean nothing."""
         return self.queue["qdisc"] == UNKNOWN
 
     @property

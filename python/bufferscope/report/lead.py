@@ -29,7 +29,7 @@ MOST_LOST = 0.1
 
 @dataclass(frozen=True)
 class Pair:
-    """Two points that differ only in their queues: tail drop in one, the queue manager in the other."""
+    """Two points that differ only in their queues: tail drop in one, an AQM in the other."""
 
     result: "Result"
     tail_drop: Point
@@ -38,7 +38,7 @@ class Pair:
     """The mean round trip with tail drop."""
     managed_ms: float
     lost: tuple[float, float]
-    """The share of pings that were lost, with tail drop and with the queue manager."""
+    """The share of pings that were lost, with tail drop and with the AQM."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def _but_for_queues(point: Point) -> str:
 
 
 def _is_cured(before: Scenario, after: Scenario) -> bool:
-    """Whether all queues that differ have tail drop in `before` and the queue manager in `after`."""
+    """Whether all queues that differ have tail drop in `before` and the AQM in `after`."""
     others = ports(after)
     changed = [
         (port.queue["qdisc"], others[name].queue["qdisc"])

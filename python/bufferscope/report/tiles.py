@@ -70,7 +70,7 @@ def _worst(worst: _Delay, anchor: str, names_experiment: bool) -> Tile:
 
 
 def _cure(pair: Pair, anchor: str) -> list[Tile]:
-    """The share of the delay, and of the goodput, that remains with the queue manager."""
+    """The share of the delay, and of the goodput, that remains with the AQM."""
     made = []
     note = f"{pair.managed.label} against {pair.tail_drop.label}"
     before, after = _delay(pair.result, pair.tail_drop), _delay(pair.result, pair.managed)

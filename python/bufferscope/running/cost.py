@@ -1,4 +1,4 @@
-"""How much work a run is likely to be, before anything is known of it: for telling how much of many runs is done.
+"""How much work a run is likely to be, before anything is known of it: to show how much of many runs is done.
 
 The simulator's time is that of its packets, so it is estimated how many there are: as many as the slowest rates of both
 directions let through, on each link. A kernel in real time takes as long as the run.

@@ -11,7 +11,7 @@ import warnings
 from bufferscope.stats.estimate import CONFIDENCE, Estimate
 
 LEAST_REPETITIONS = 2
-"""Fewer than these tell nothing about chance."""
+"""Fewer repetitions say nothing about chance."""
 
 
 def reach(first: Estimate, second: Estimate) -> float:

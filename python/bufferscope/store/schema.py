@@ -1,6 +1,6 @@
 """Small checks, which can be combined, of values from a JSON file of unknown origin before anything relies on them.
 
-Each check also tells its JSON Schema, so a format is written down once. The schema says as much as JSON Schema can:
+Each check also has its JSON Schema, so a format is written down once. The schema says as much as JSON Schema can:
 what it accepts may still be refused, because of nesting, characters, or values that do not fit each other.
 """
 

@@ -1,7 +1,7 @@
 """Which pings say something about the path of the data.
 
-A ping to the gateway does not wait where the data waits. So only those pings say what a call, a game or a page would
-notice whose requests and answers cross what delays the data: its queues, its propagation, its radio channel.
+A ping to the gateway does not wait where the data waits. Only pings that cross the queues, the propagation delay and
+the radio channel of the data show what a call, a game or a page would notice.
 """
 
 from bufferscope.analysis.explanation.evidence import Evidence
@@ -12,7 +12,7 @@ from bufferscope.engines import engine_of
 from bufferscope.model.network import NANOSECONDS, Port, probers, traffic_ends
 
 LEAST_S = 0.005
-"""Pings may lack this much of the data's round trip: CoDel's target, which nobody notices."""
+"""Pings may lack this much of the data's round trip: CoDel's target, which is not noticeable."""
 UNNAMED = {"near", "far"}
 """The ends of a capture with too many addresses to name them."""
 

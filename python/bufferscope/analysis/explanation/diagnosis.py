@@ -36,8 +36,8 @@ AGREE = 0.5
 IN_RING = 0.5
 """The share of a port's delay from which on its ring is the cause."""
 LEAST_USED = 0.75
-"""What one flow that halves its window takes of a path whose queue holds nothing: its window goes from half of what the
-path holds to all of it. A queue with which a link carries that much is not to blame."""
+"""The utilisation that one flow that halves its window reaches without a queue: its window goes from half of the BDP to
+the whole BDP. If a link carries at least this much, its queue is not too short."""
 LEAST_PART_S = 0.001
 """The least delay of a queue that counts together with others."""
 SPOILED = (Limit.RECEIVER, Limit.BUFFER, Limit.FIXED, Limit.LOSS, Limit.QUEUE)
@@ -62,7 +62,7 @@ class Diagnosis:
     """The queue, if it is the cause."""
     layer: str | None = None
     main: Limited | None = None
-    """The flow that is held back, if that is the cause."""
+    """The flow that is limited, if that is the cause."""
     limits: tuple[Limited, ...] = ()
     """The limit of each flow that lasts."""
     harm: Harm | None = None

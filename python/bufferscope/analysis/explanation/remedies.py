@@ -1,8 +1,8 @@
 """What could help against a cause, as changes of an experiment's keys. Only what fits the link is tried.
 
-A radio channel has no byte queue limits and no rate to shape to, and neither has a rate that varies to shape to. A
-queue that is as short as the rule asks for is not set to that length, and what a port already has is no change
-(`cures` leaves out experiments that stay the same).
+Not tried are byte queue limits on a radio channel, shaping on a radio channel or where the rate varies, a limit of the
+rule's length if the queue is already as short, and what a port already has (`cures` leaves out experiments that stay
+the same).
 """
 
 import math
@@ -28,7 +28,7 @@ LINUX_MEMORY: Mapping[Limit, tuple[str, int]] = {
 """The settings that bound the windows, with Linux' defaults in MB (of 2^20 bytes)."""
 MB = 2**20
 MEMORY_OF_WINDOW = 4
-"""Buffer for a window: Linux gives half of it to the window, and the path fills with twice what it holds."""
+"""The buffer in BDPs: Linux gives half of it to the window, and a window of two BDPs fills the path."""
 MOST_PACKETS = 10_000_000
 """The largest limit that an experiment file takes."""
 FEWEST_PACKETS = 2
@@ -120,7 +120,7 @@ def _of_shaper(found: Evidence, queue: Standing) -> Iterator[Remedy]:
 
 
 def _on_air(found: Evidence, diagnosis: Diagnosis, queue: Standing, name: str) -> Iterator[Remedy]:
-    """On Wi-Fi: queues for each station in the driver, or a manager above the driver."""
+    """On Wi-Fi: queues for each station in the driver, or an AQM above the driver."""
     scenario = found.run.scenario
     (wifi,) = [each for each in scenario.get("wifi", ()) if each["name"] == name]
     is_plain = wifi["queueing"]["kind"] == "fifo"
@@ -164,7 +164,7 @@ def _memory(found: Evidence, main: Limited) -> Remedy:
 
 
 def _of_short_queue(found: Evidence, port: str, held_bytes: float) -> Iterator[Remedy]:
-    """A longer queue, if it is shorter than what the path holds, or one that each flow has for itself."""
+    """A longer queue, if it is shorter than the BDP, or flow queueing."""
     if wifi_name(found.run.scenario, port):
         return
     packets, own = max(FEWEST_PACKETS, round(held_bytes / FRAME_BYTES)), found.ports[port]

@@ -19,7 +19,7 @@ from bufferscope.model.network import NANOSECONDS, OVER_TCP, Port, path, traffic
 from bufferscope.model.scenario import Traffic
 
 DATA_BYTES, ACK_BYTES = 1500, 52
-"""IP packets: full, and an acknowledgement with time stamps."""
+"""IP packets: full, and an acknowledgement with timestamps."""
 BULK = ("tcp", "udp", "bittorrent")
 """The kinds of traffic whose flows last; pages come and go."""
 COUNTERS = ("delivered_bytes", "retransmits", "busy_ns", "rwnd_limited_ns", "sndbuf_limited_ns")

@@ -38,7 +38,7 @@ RTT = "round-trip time (ms)"
 def smoke(result: ResultRecords) -> PanelFigure:
     """One panel per point: the median of each interval's answered pings, and their spread.
 
-    The median's colour tells how many of the interval's pings were lost; an interval without any answer is left empty.
+    The median's colour shows how many of the interval's pings were lost; an interval without any answer is left empty.
     As in Smokeping, each panel has its own linear axis from zero. Of repetitions, the one with the least seed is drawn.
     """
     probe_path(result.runs[0])

@@ -150,7 +150,7 @@ def _check(found: _Lines) -> None:
 def _warnings(found: _Lines, *, has_times: bool) -> list[str]:
     made = []
     if not has_times:
-        made.append("no time stamps (fping -D): probes are taken to have been sent every second")
+        made.append("no timestamps (fping -D): probes are taken to have been sent every second")
     for target, own in found.targets.items():
         answers = sum(len(session.answers) for session in own)
         received = max(found.counts.get(target, (0, 0))[1], _answers(found.summaries.get(target, ())))

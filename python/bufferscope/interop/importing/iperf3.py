@@ -154,7 +154,7 @@ class _Streams:
 
 
 def _grown(before: int | None, added: object) -> int | None:
-    """A counter after an interval; None if nobody counts. Datagrams that come late are taken off the lost ones."""
+    """A counter after an interval; None if it is not counted. Late datagrams are subtracted from the lost ones."""
     found = number(added)
     return before if found is None else max(0, min((before or 0) + int(found), LARGEST))
 

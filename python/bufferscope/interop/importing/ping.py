@@ -2,7 +2,7 @@
 
 Words are translated, so lines are read by their form: `WORD=NUMBER` for the sequence number, the TTL, and the round
 trip with its unit, in this order. Whatever has a round trip or a TTL is an answer; any other line with a sequence
-number is about a lost probe, as are gaps in the numbers. A time stamp is when a line was printed: the answer had then
+number is about a lost probe, as are gaps in the numbers. A timestamp is when a line was printed: the answer had then
 just arrived. Without, probes are taken to have been sent at equal intervals: those that the last line implies
 (`time 410ms`), otherwise a second.
 """
@@ -71,7 +71,7 @@ class _Lines:
         self.stamps: list[Stamp] = []
         """Of every line that has one."""
         self.unstamped = 0
-        """The lines about probes without a time stamp."""
+        """The lines about probes without a timestamp."""
         self.doubles = self.noted = self.below = 0
         self._is_end = False
 
@@ -219,18 +219,18 @@ def _check(kept: Sequence[Session]) -> None:
 def _warnings(found: _Lines, kept: Sequence[Session], times: Sequence[int] | None, interval_ns: int) -> list[str]:
     made = []
     if times is None:
-        why = "no time stamps (ping -D)"
+        why = "no timestamps (ping -D)"
         if found.stamps:
             why = (
-                f"{found.unstamped} lines have no time stamp"
+                f"{found.unstamped} lines have no timestamp"
                 if found.unstamped
-                else "what the time stamps count from is not clear (ts -i?)"
+                else "the zero of the timestamps is not known (ts -i?)"
             )
         made.append(f"{why}: probes are taken to have been sent every {interval_ns / 1e6:g} ms")
     elif found.stamps[0].kind is not Kind.DATE:
-        made.append("the time stamps have no date with a time zone: when the run began is not known")
+        made.append("the timestamps have no date with a time zone: when the run began is not known")
     if times is not None and any(stamp.is_whole for stamp in found.stamps):
-        made.append("the time stamps are in whole seconds: probes were sent up to a second earlier or later")
+        made.append("the timestamps are in whole seconds: probes were sent up to a second earlier or later")
     targets = len({session.host for session in kept})
     if len(kept) > targets:
         apart = "" if times is not None else "; the time between them is not known, and they follow one another"

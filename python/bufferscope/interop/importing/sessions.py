@@ -131,7 +131,7 @@ def is_stopped(session: Session) -> bool:
 
 
 def smoothed(found: Sequence[Probe]) -> list[Probe]:
-    """Probes whose time stamps are whole seconds, at equal intervals if there are several in a second."""
+    """Probes whose timestamps are whole seconds, at equal intervals if there are several in a second."""
     if len(found) < 3:
         return list(found)
     begin, end = found[0], found[-1]

@@ -38,7 +38,7 @@ FEWEST, OFTEN = 5, 6
 
 
 class Kind(Enum):
-    """What a time stamp counts from."""
+    """What a timestamp counts from."""
 
     DATE = "1970"
     CLOCK = "midnight"
@@ -47,7 +47,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """A time stamp."""
+    """A timestamp."""
 
     t_ns: int
     kind: Kind
@@ -56,7 +56,7 @@ class Stamp:
 
 
 def split(line: str) -> tuple[Stamp | None, str]:
-    """A line's time stamp, if it has one, and the rest of the line."""
+    """A line's timestamp, if it has one, and the rest of the line."""
     found = _PREFIX.match(line[:LONGEST_PREFIX])
     if found is None:
         return None, line

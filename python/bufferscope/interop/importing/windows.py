@@ -147,7 +147,7 @@ def _warnings(found: _Lines, kept: list[_Session], *, has_times: bool) -> list[s
     made = ["ping of Windows prints whole milliseconds"]
     if not has_times:
         made.append(
-            "no time stamps: probes are taken to have been sent every second (Windows waits longer for lost ones)"
+            "no timestamps: probes are taken to have been sent every second (Windows waits longer for lost ones)"
         )
     if found.below:
         made.append(f"round trips that are only known to be below 1 ms: {found.below}; half of it is taken")

@@ -107,7 +107,7 @@ def _settings(runs: "Sequence[RunRecords]") -> list[Row]:
     for index, row in enumerate(rows):
         alike.setdefault(tuple(row.items()), []).append(index)
     for members in alike.values():
-        group = [index for index in members if not sources(runs[index].meta)]  # nobody chose what these differ in
+        group = [index for index in members if not sources(runs[index].meta)]  # what these differ in was not chosen
         for index, more in zip(group, unlike([runs[index].scenario for index in group]), strict=True):
             rows[index] = rows[index] | more
     return rows

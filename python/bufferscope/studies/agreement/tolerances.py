@@ -46,8 +46,8 @@ AIMS: tuple[Aim, ...] = (
     Aim("retransmits.total", 1.15, 5, "within 15 % or 5 segments"),
     Aim("share.*", 1, 5, "within 5 points"),
 )
-"""Where the floors come from: 0.5 ms is half the time of a full packet at 10 Mbit/s, and far below what anybody
-notices. 5 packets is how far chance alone moves the count of a few losses (a count of n scatters by about its square
+"""Where the floors come from: 0.5 ms is half the time of a full packet at 10 Mbit/s, and far below what people
+notice. 5 packets is how far chance alone moves the count of a few losses (a count of n scatters by about its square
 root). 0.01 Mbit/s is less than a packet per second. Five points of a share are a twentieth of the goodput."""
 
 

@@ -41,7 +41,7 @@ class Place:
 
     @property
     def held_bytes(self) -> float:
-        """What the path holds without a queue: the product of rate and round trip."""
+        """The bandwidth-delay product."""
         return self.rate_bps * self.round_trip_ns / 8e9
 
     @property

@@ -33,7 +33,7 @@ def title(choice: Choice) -> str:
     return (
         f"Which queue for {place.port.name}? {quantity(place.rate_bps, 'bps')}, "
         f"{quantity(place.round_trip_ns, 'ns')} without queues: "
-        f"the path holds {number(place.held_bytes / FRAME_BYTES)} packets"
+        f"the BDP is {number(place.held_bytes / FRAME_BYTES)} packets"
     )
 
 
@@ -56,7 +56,7 @@ def answer(choice: Choice) -> Iterator[str]:
     verdict, best = choice.verdict, choice.best
     yield f"Take {best.name}: {_why(choice, best)}.{_than_now(choice)}"
     if verdict.as_good and len(verdict.as_good) == len(verdict.rivals) - 1:
-        yield "No choice of a queue here makes a difference beyond the repetitions' scatter that anybody would notice."
+        yield "The choice of the queue makes no noticeable difference here, beyond the scatter of the repetitions."
     elif verdict.as_good:
         names = ", ".join(each.name for each in verdict.as_good)
         scatter = "within what the repetitions scatter, or " if choice.repetitions > 1 else ""

@@ -60,7 +60,7 @@ class Criterion:
     of: Callable[[Measured], Estimate | None]
     larger_is_better: bool
     noticed: Callable[[float], float]
-    """The least difference from a value that anybody would notice."""
+    """The least noticeable difference from a value."""
 
     def badness(self, measured: Measured) -> float:
         """A number that is smaller for better candidates; infinite if it is hidden or not measured."""
@@ -70,7 +70,7 @@ class Criterion:
         return -found.mean if self.larger_is_better else found.mean
 
     def alike(self, one: Measured, other: Measured) -> bool:
-        """Whether nobody would notice the difference, or the repetitions scatter as much."""
+        """Whether the difference is not noticeable, or within the scatter of the repetitions."""
         first, second = self.of(one), self.of(other)
         if first is None or second is None:
             return first is second

@@ -109,7 +109,7 @@ def read_line(
     line = Line(rate_bps, rtt_ns, int(flows), _share(target), packet_bytes, buffer_bytes, congestion, notes)
     most = min(MOST_PACKETS, MOST_BYTES // line.frame_bytes)
     if (held := line.packets(line.bdp_bytes)) > most:
-        raise InputError(f"--rate and --rtt: the path holds {held} packets; allowed: a queue of at most {most}")
+        raise InputError(f"--rate and --rtt: the BDP is {held} packets; allowed: a queue of at most {most}")
     return line
 
 

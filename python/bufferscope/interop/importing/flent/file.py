@@ -24,7 +24,7 @@ TRANSFORMED = 4
 """From this version on, raw values have the unit of the results; before, that of the program that measured."""
 MOST_SERIES = 2000
 DEFAULT_MSS_BYTES = 1448
-"""Of Ethernet with time stamps, if the file does not say."""
+"""Of Ethernet with timestamps, if the file does not say."""
 MOST_MSS_BYTES = 65_535
 ZONE_NS = 900 * NANOSECONDS
 """Time zones differ by multiples of a quarter of an hour."""

@@ -1,6 +1,6 @@
 """The values of a series of Flent as probes, or as samples of a flow.
 
-Raw values are taken where there are any: `results` are interpolated at fixed steps. A ping's time stamp is when the
+Raw values are taken where there are any: `results` are interpolated at fixed steps. A ping's timestamp is when the
 answer arrived. Netperf's values are rates over intervals (`dur`), of what was passed to the socket (upload) or what
 arrived (download).
 """
