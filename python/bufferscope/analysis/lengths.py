@@ -1,9 +1,9 @@
 """Why `explain`, `choose` and `size` name different lengths for the queue of one line, and the call of `size`."""
 
 RULE = (
-    "explain gives the bandwidth-delay product, a rule that keeps the link full for flows that halve their windows; "
-    "choose tries a few steps of it with the file's own traffic; size searches every length for the shortest one that "
-    "keeps 98 % of the goodput of long flows. So they may name three different lengths for one line"
+    "explain gives the BDP, which keeps the link full for flows that halve their windows; choose tries a few multiples "
+    "of it with the file's own traffic; size searches for the shortest queue that keeps 98 % of the goodput of long "
+    "flows. So the three may give different lengths for one line"
 )
 """For the notes of all three commands."""
 _RATES = ((1_000_000_000, "gbit"), (1_000_000, "mbit"), (1_000, "kbit"), (1, "bit"))

@@ -44,7 +44,7 @@ def _where(found: Evidence) -> Iterator[Statement]:
         yield Statement("where", sentence, numbers, "queue_length")
     if not told and found.queues:
         least = fmt.time(LEAST_TOLD_S)
-        yield Statement("where", f"In no queue do packets wait more than {least} on average.", {}, "queue_length")
+        yield Statement("where", f"No queue delays packets by more than {least} on average.", {}, "queue_length")
 
 
 def _apart(found: Evidence, queue: Standing) -> str:
@@ -52,7 +52,7 @@ def _apart(found: Evidence, queue: Standing) -> str:
     seen = [seen_s(found, pings, queue) for pings in found.pings_across(queue.port)]
     if not seen or not is_separate(found, queue) or max(seen) >= SEEN * queue.mean_s:
         return ""
-    return " These are packets of flows that fill their own queue; the pings do not wait for them."
+    return " These are packets of flows in queues of their own; the pings do not wait for them."
 
 
 def _layers(queue: Standing) -> Iterator[Statement]:
@@ -172,9 +172,9 @@ def _limit(found: Evidence, queue: Standing) -> Iterator[Statement]:
     if needed is None:
         return
     port = found.ports[queue.port]
-    formula = "the bandwidth-delay product" if flows == 1 else f"the bandwidth-delay product over √{flows}"
+    formula = "the BDP" if flows == 1 else f"the BDP divided by √{flows}"
     has = _own_limit(needed, port.limit_packets, port.queue.get("limit_bytes"))
-    sentence = f"As a tail-drop queue, {queue.port} would need {needed} packets, {formula}{has}."
+    sentence = f"With tail drop, {queue.port} needs a limit of {needed} packets, {formula}{has}."
     numbers: dict[str, Number] = {"needed_packets": needed}
     if port.limit_packets is not None:
         numbers["limit_packets"] = port.limit_packets
@@ -185,7 +185,7 @@ def _limit(found: Evidence, queue: Standing) -> Iterator[Statement]:
 
 def _own_limit(needed: int, limit_packets: int | None, limit_bytes: int | None) -> str:
     if limit_packets is not None and limit_packets <= needed:
-        return f"; its limit, {limit_packets}, is no larger, so only an AQM can make it shorter"
+        return f"; its limit, {limit_packets}, is no larger, so only an AQM can shorten the queue"
     if limit_packets is not None:
         return f"; its limit is {limit_packets}"
     return f"; its limit is {fmt.size(limit_bytes)}" if limit_bytes else ""

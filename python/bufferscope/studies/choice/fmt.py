@@ -59,7 +59,7 @@ def answer(choice: Choice) -> Iterator[str]:
         yield "The choice of the queue makes no noticeable difference here, beyond the scatter of the repetitions."
     elif verdict.as_good:
         names = ", ".join(each.name for each in verdict.as_good)
-        scatter = "within what the repetitions scatter, or " if choice.repetitions > 1 else ""
+        scatter = "within the scatter of the repetitions, or " if choice.repetitions > 1 else ""
         yield f"As good (the differences are {scatter}too small to notice): {names}."
     if verdict.smallest:
         yield (

@@ -98,7 +98,7 @@ class Verdict:
     best: Measured
     """The candidate to take."""
     as_good: tuple[Measured, ...]
-    """Those whose differences from the best are too small to notice, or within what the repetitions scatter."""
+    """Those whose differences from the best are too small to notice, or within the scatter of the repetitions."""
     rivals: tuple[Measured, ...]
     """Those that competed."""
     criteria: tuple[Criterion, ...]
