@@ -90,7 +90,7 @@ def test_two_captures_of_the_same_path_are_two_places(tmp_path: Path) -> None:
     # The client sends the first packet, so that its capture has it first.
     assert [place["file"] for place in found.summary["places"]] == [str(far), str(near)]
     assert len(connections(found.run, found.summary)) == 1
-    assert not any("one place" in text for text in found.run.warnings)
+    assert not any("one vantage point" in text for text in found.run.warnings)
 
 
 def _moved(packet: Packet) -> Packet:

@@ -79,7 +79,7 @@ def test_sections_and_directions_are_put_together(tmp_path: Path) -> None:
     back = [packet for packet in packets if packet not in forth]
     apart = _inspect(tmp_path, pcap(forth), pcap(back))
     assert connections(*_of(apart))[0].facts == right.facts
-    assert any("one direction each and are put together" in warning for warning in apart.run.warnings)
+    assert any("one direction each and are joined" in warning for warning in apart.run.warnings)
 
 
 def _of(found: Inspection) -> tuple[Any, Any]:

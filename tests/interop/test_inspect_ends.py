@@ -244,5 +244,5 @@ def test_a_clock_that_is_too_coarse_for_the_round_trips_is_reported(
 ) -> None:
     packets = growing(400, to_sender_ns=0, to_receiver_ns=9 * MS, added_ns=30 * MS, handshake=False)
     found, _ = _inspected(tmp_path, _ticking(packets, tick_ns))
-    told = [each for each in found.run.warnings if "clock" in each and "one place" not in each]
+    told = [each for each in found.run.warnings if "clock" in each and "one vantage point" not in each]
     assert [each.startswith(warning or "") for each in told] == ([True] if warning else [])

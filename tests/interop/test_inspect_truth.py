@@ -227,7 +227,7 @@ def test_a_clock_that_runs_faster_does_not_change_one_way_delays(tmp_path: Path)
     assert not any("clocks" in warning for warning in true.warnings)
     found = inspect([near, faster(far, 40)], tmp_path / "found").run
     (told,) = [warning for warning in found.warnings if "clocks" in warning]
-    (ppm,) = re.findall(r"differ by ([0-9.]+) parts per million", told)
+    (ppm,) = re.findall(r"drift by ([0-9.]+) parts per million", told)
     assert float(ppm) == pytest.approx(40, rel=0.02)
     for way in ("data", "acknowledgements"):
         rows = [each.one_way.filter(way=way).sort("t_ns")["change_ns"].to_numpy() for each in (true, found)]

@@ -160,7 +160,7 @@ def _warnings(found: _Lines, *, has_times: bool) -> list[str]:
                 "left out, or count as lost between lines"
             )
         if len(own) > 1:
-            made.append(f"the numbers of {target} begin anew: {len(own)} runs of fping follow one another")
+            made.append(f"the numbers of {target} start again: {len(own)} runs of fping follow one another")
     counts = {
         "duplicates, which are left out": found.doubles,
         "lines about probes that are not understood, which count as lost": found.unread,

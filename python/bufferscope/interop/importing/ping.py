@@ -239,7 +239,7 @@ def _warnings(found: _Lines, kept: Sequence[Session], times: Sequence[int] | Non
         if session.is_cut:
             made.append(
                 f"ping received {session.received} answers, but the file has {len(session.answers)} of them: the "
-                "others are not known, and neither is what was lost"
+                "others are not known, and neither are the losses"
             )
     if any(map(sessions.is_stopped, kept)):
         made.append("the last probes count as lost, but may have been on their way when ping was stopped")

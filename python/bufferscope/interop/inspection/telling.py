@@ -32,7 +32,7 @@ def _of_files(summary: Summary) -> Iterator[str]:
     for file in summary["files"]:
         if file["ended"] is not None:
             before = _many(file["packets"], "packet")
-            yield f"{file['name']} {_ending(file['ended'])}: what is before that is used ({before})"
+            yield f"{file['name']} {_ending(file['ended'])}: only the part before that is used ({before})"
         elif file["packets"] == 0:
             yield f"{file['name']} has no packets"
 
@@ -42,12 +42,12 @@ def _ending(ended: str) -> str:
 
 
 def _of_copies(summary: Summary) -> Iterator[str]:
-    """What is said of packets that were captured more than once, and of times that fit no order."""
+    """Warnings about packets that were captured more than once, and about times that are out of order."""
     counts = summary["counts"]
     if counts["copies"]:
         yield (
-            f"{counts['copies']:,} of {_many(counts['packets'], 'packet')} were captured more than once at one place, "
-            "as a mirror port, a bridge, or a router captures them: each packet is used once"
+            f"{counts['copies']:,} of {_many(counts['packets'], 'packet')} were captured more than once at one vantage "
+            "point, as on a mirror port, a bridge or a router: each packet is used once"
         )
     if counts["doubtful_copies"]:
         yield (
@@ -58,8 +58,8 @@ def _of_copies(summary: Summary) -> Iterator[str]:
     if pair := summary["put_together"]:
         names = " and ".join(summary["files"][number]["name"] for number in pair)
         yield (
-            f"{names} have one direction each and are put together. That is right for two captures on one machine; if "
-            "they were made on two, the difference of their clocks is in every round-trip time"
+            f"{names} have one direction each and are joined. That is right for two captures on one machine; if they "
+            "were made on two machines, every round-trip time includes the difference of their clocks"
         )
     if counts["before_first"]:
         yield (
@@ -76,18 +76,18 @@ def _of_places(summary: Summary) -> Iterator[str]:
             share = place["lost"] / (place["lost"] + place["packets"])
             yield (
                 f"{where}: the capture itself lost {_many(place['lost'], 'packet')} ({share:.2%}), by its own "
-                "count; in the records, that looks like a loss of the network"
+                "count; in the records, these look like losses in the network"
             )
         if place["link_name"] is None:
             yield f"{where}: link type {place['link_type']} is not known, so none of its packets is used"
         if place["backwards"]:
             yield f"{where}: the clock went back {_many(place['backwards'], 'time')}"
     if all(not flow["other_places"] for flow in summary["flows"]):
-        yield "captured at one place: the delay of each direction alone can't be known"
+        yield "captured at one vantage point: one-way delays are not known"
 
 
 def _of_clocks(summary: Summary) -> Iterator[str]:
-    """What is said of clocks that run at different speeds, once for each pair of places."""
+    """Warnings about clock drift, one for each pair of vantage points."""
     told: dict[frozenset[int], float] = {}
     for flow in summary["flows"]:
         if flow["clock_skew"]:
@@ -96,8 +96,8 @@ def _of_clocks(summary: Summary) -> Iterator[str]:
     for pair, share in told.items():
         names = " and ".join(place_name(summary["places"][place]) for place in sorted(pair))
         yield (
-            f"the clocks of {names} run at speeds that differ by {share * 1e6:.3g} parts per million; the one-way "
-            "delays are corrected for that"
+            f"the clocks of {names} drift by {share * 1e6:.3g} parts per million from each other; the one-way delays "
+            "are corrected for that"
         )
 
 
@@ -119,10 +119,10 @@ def _of_packets(counts: Mapping[str, Any]) -> Iterator[str]:
     if counts["fragmented_segments"]:
         yield f"{_many(counts['fragmented_segments'], 'segment')} in fragments of IP left out"
     for layer, packets in counts["layers"].items():
-        yield f"{_many(packets, 'packet')} in {layer}: what is inside is used"
+        yield f"{_many(packets, 'packet')} in {layer}: the packets inside are used"
     for what, packets in counts["guesses"].items():
         if packets > RARE * counts["packets"] and what != "QUIC":
-            yield f"{_many(packets, 'UDP datagram')} seem to be {what}: what is inside is not used"
+            yield f"{_many(packets, 'UDP datagram')} seem to be {what}: the packets inside are not used"
     for reason, packets in counts["undecoded"].items():
         if packets > RARE * counts["packets"]:
             yield f"{packets:,} of {_many(counts['packets'], 'packet')} left out: {reason}"
