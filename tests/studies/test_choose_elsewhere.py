@@ -95,4 +95,4 @@ def test_the_page_begins_with_the_verdict_the_table_and_the_line_to_type(cli: Cl
     ]
     assert order == sorted(order)
     assert "of the longest wait" not in main
-    assert "explain gives the bandwidth-delay product" in page
+    assert "explain gives the BDP" in page

@@ -214,7 +214,7 @@ def test_the_page_begins_with_the_size_the_table_and_the_lines_to_type(cli: Cli,
     line = ("--rate", "1mbit", "--rtt", "40ms", "--repeat", "1", "--target", "90%")
     answer = cli("size", *line, "--out", str(tmp_path / "out"), "--report", str(tmp_path / "page"))
     assert "The page: " in answer.out
-    assert "explain gives the bandwidth-delay product" in " ".join(answer.out.split())
+    assert "explain gives the BDP" in " ".join(answer.out.split())
     page = (tmp_path / "page" / "index.html").read_text()
     main = page[page.index("<main>") :]
     parts = (
