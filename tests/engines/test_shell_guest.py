@@ -128,7 +128,7 @@ def test_a_program_that_cannot_be_borrowed_is_told_as_shells_do(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--engine", "sim"), "--engine: found 'sim'; allowed: host (this machine's kernel), guest (a kernel in"),
+        (("--engine", "sim"), "--engine: found 'sim'; allowed: guest (a kernel in a virtual machine), host ("),
         (("--kernel", "6.1"), "it needs --engine guest"),
         ((*GUEST, "--kernel", "1.0"), "1.0"),
         ((*GUEST, "--set", "link.bottleneck.forward.ring={size='100p',bql=false}"), "100p"),
