@@ -121,10 +121,10 @@ def _pairs(result: "Result") -> Iterator[Pair]:
             if _is_cured(first.first.scenario, second.first.scenario):
                 before, after = (mean_of(point, "rtt.mean_ms") for point in (first, second))
                 if before is not None and after is not None:
-                    yield Pair(result, first, second, before, after, (_lost_share(first), _lost_share(second)))
+                    yield Pair(result, first, second, before, after, (_unanswered_share(first), _unanswered_share(second)))
 
 
-def _lost_share(point: Point) -> float:
+def _unanswered_share(point: Point) -> float:
     sent, lost = (mean_of(point, name) for name in ("rtt.sent", "rtt.lost"))
     return lost / sent if sent and lost is not None else 1.0
 
