@@ -126,7 +126,12 @@ def test_what_is_asked_for_wrongly_is_told_before_anything_is_built(tmp_path: Pa
         ("--on", "h9"): "--on: found 'h9'; allowed: h1, h2, h3",
         ("--on", "h1", "--with", "h9=true"): "--with: found 'h9'; allowed: h1, h2, h3",
         ("--on", "h1", "--with", "true"): "--with: found 'true'; allowed: HOST=COMMAND",
-        ("--on", "h1", "--engine", "sim"): "--engine: found 'sim'; allowed: guest (a kernel in a virtual machine), host (",
+        (
+            "--on",
+            "h1",
+            "--engine",
+            "sim",
+        ): "--engine: found 'sim'; allowed: guest (a kernel in a virtual machine), host (",
         ("--on", "h1", "--seed", "-1"): "--seed: found -1; allowed: 0 to",
         ("--on", "h1", "--seed", "9" * 30): f"--seed: found {'9' * 30}; allowed: 0 to",
         ("--on", "h1", "--kernel", ""): "it needs --engine guest",

@@ -9,11 +9,11 @@ from rich.text import Text
 from bufferscope.analysis.claims import Statement, in_words, statements
 from bufferscope.base.fmt import NBSP, margin
 from bufferscope.cli.terminal import console, plain_table
-from bufferscope.engines import engine_of
 from bufferscope.metrics.window import described
 from bufferscope.results.expectations import Evaluated, Verdict
 from bufferscope.results.result import Result
 from bufferscope.running.reproduction import LeftOut
+from bufferscope.store.metadata import sources
 from bufferscope.store.run import Run
 
 STYLES = {
@@ -119,7 +119,7 @@ def print_rows(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]
 
 def _about(run: Run) -> dict[str, str]:
     meta = run.meta
-    made = _origin(run) if engine_of(run.engine).observes else _making(run)
+    made = _origin(run) if sources(meta) else _making(run)
     return {
         "Experiment": f"{run.experiment}: {meta['title']}",
         "Duration": f"{run.scenario['duration_ns'] / 1e9:g} s",
@@ -159,7 +159,7 @@ def _origin(run: Run) -> dict[str, str]:
 
 def point_name(run: Run) -> str:
     """The run's swept values; without a sweep, what `--set` changed; of an observed run, its files."""
-    if engine_of(run.engine).observes:
+    if sources(run.meta):
         return ", ".join(each["file"] for each in run.meta["summary"]["observed"]["sources"])
     swept = ", ".join(f"{path} = {label}" for path, label in run.point.items())
     return swept or " ".join(run.meta["overrides"]) or "as in the file"

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import altair as alt
 import polars as pl
 
-from bufferscope.engines import engine_of
 from bufferscope.figures import axes, pointer
 from bufferscope.figures.source import ResultRecords, bottleneck, duration_s, points
 from bufferscope.metrics.capacity import Capacity, capacities
 from bufferscope.metrics.goodput import MBIT
 from bufferscope.model.network import CARRYING, NANOSECONDS, path, traffic_ends, traffic_named
 from bufferscope.model.scenario import Scenario
+from bufferscope.store.metadata import sources
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,10 @@ class Bound:
 
 def bound(result: ResultRecords) -> Bound | None:
     """The bottleneck; None of runs that were only observed, and where a point sends nothing through it."""
-    if all(engine_of(run.engine).observes for run in result.runs):
+    if all(sources(run.meta) for run in result.runs):
         return None
     port = bottleneck(result).name
-    crossing = [_through(run.scenario, port) for run in result.runs if not engine_of(run.engine).observes]
+    crossing = [_through(run.scenario, port) for run in result.runs if not sources(run.meta)]
     if not all(crossing):
         return None
     known = {point.label: capacities(point.first) for point in points(result)}

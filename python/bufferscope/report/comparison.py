@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bufferscope.base.fmt import plural
-from bufferscope.engines import engine_of
 from bufferscope.figures.choosing import chosen
 from bufferscope.figures.source import points
 from bufferscope.report import drawing, parameters, printing, rendering
 from bufferscope.report import runs as stored
 from bufferscope.report.contents import Entry, of_points
+from bufferscope.store.metadata import sources
 from bufferscope.studies.comparison.arms import Pool, Side
 from bufferscope.studies.comparison.comparing import Comparison, PointComparison, pool
 from bufferscope.studies.comparison.fmt import MetricView, measured, metric_view, repetitions, unmatched
@@ -159,5 +159,5 @@ def _of_each_origin(together: Pool) -> "list[Run]":
     """The first run of each engine; of runs that other programs observed, all, up to a number that a page can show."""
     found = []
     for runs in together.by_engine.values():
-        found += runs[: MOST_ORIGINS if engine_of(runs[0].engine).observes else 1]
+        found += runs[: MOST_ORIGINS if sources(runs[0].meta) else 1]
     return found

@@ -121,7 +121,9 @@ def _pairs(result: "Result") -> Iterator[Pair]:
             if _is_cured(first.first.scenario, second.first.scenario):
                 before, after = (mean_of(point, "rtt.mean_ms") for point in (first, second))
                 if before is not None and after is not None:
-                    yield Pair(result, first, second, before, after, (_unanswered_share(first), _unanswered_share(second)))
+                    yield Pair(
+                        result, first, second, before, after, (_unanswered_share(first), _unanswered_share(second))
+                    )
 
 
 def _unanswered_share(point: Point) -> float:

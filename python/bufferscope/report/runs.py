@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from bufferscope.base.fmt import number, plural
 from bufferscope.engines import default, engine_of
+from bufferscope.store.metadata import sources
 
 if TYPE_CHECKING:
     from bufferscope.store.run import Run
@@ -88,7 +89,7 @@ def _view(label: str, run: "Run", page: Path) -> RunView:
 
 def command(runs: Sequence["Run"], verb: str = "run", option: str = "--engine") -> str:
     """The command that makes these runs of one experiment again, quoted for a shell."""
-    if engine_of(runs[0].engine).observes:
+    if sources(runs[0].meta):
         return _taking(runs)
     seeds = sorted({run.seed for run in runs})
     engines = ",".join(dict.fromkeys(run.engine for run in runs))
@@ -125,7 +126,7 @@ def _kernel(runs: Sequence["Run"]) -> list[str]:
 def provenance(run: "Run") -> str:
     """Which program made a run, on which machine, and when."""
     meta = run.meta
-    if engine_of(run.engine).observes:
+    if sources(meta):
         return _origin(run)
     machine = meta["machine"]
     on = ", ".join(str(machine[key]) for key in ("system", "machine", "cpu") if machine.get(key))
