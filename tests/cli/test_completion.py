@@ -104,7 +104,8 @@ def test_what_is_offered_for_the_catalogue_is_a_key_and_a_value_of_it(name: str)
         table = re.escape(path.rpartition(".")[0])  # what a point puts in its place may have other keys
         for value in keys.values(path)[:1]:
             wrong = refusal(name, as_texts({path: value})[0])
-            by_another = rf".* (with|without|where|duration|together with|on a link of) |.*No such file|.*at the point .*{table} ="
+            words = "with|without|where|duration|together with|on a link of"
+            by_another = rf".* ({words}) |.*No such file|.*at the point .*{table} ="
             assert not re.search(rf"^{re.escape(path)}: found (?!{by_another})", wrong), wrong
 
 

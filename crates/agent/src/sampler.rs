@@ -209,7 +209,7 @@ impl Port {
             }
         }
         if let Some(check) = &mut self.check {
-            check.see(Seen { t_ns, packets: stats.packets, sent_bytes: wire_bytes });
+            check.see(Seen { t_ns, packets: stats.packets, bytes: stats.bytes, sent_bytes: wire_bytes });
         }
         Ok(())
     }

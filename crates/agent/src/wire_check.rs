@@ -11,6 +11,8 @@ const LEAST_BUSY_NS: u64 = 500_000_000;
 const TOLERANCE: f64 = 0.02;
 /// A queue of two packets cannot run empty between two packets of one flow.
 const STANDING_PACKETS: u64 = 2;
+/// Two small packets can: what is queued must take the time of two large ones.
+const STANDING_BYTES: u64 = STANDING_PACKETS * FRAME_BYTES;
 /// The largest frame of one segment.
 const FRAME_BYTES: u64 = sizes::FRAME_BYTES as u64;
 
@@ -36,7 +38,15 @@ pub(crate) struct WireCheck {
 pub(crate) struct Seen {
     pub(crate) t_ns: u64,
     pub(crate) packets: u64,
+    pub(crate) bytes: u64,
     pub(crate) sent_bytes: u64,
+}
+
+impl Seen {
+    /// Whether the port has enough to send until more arrives.
+    fn is_standing(self) -> bool {
+        self.packets >= STANDING_PACKETS && self.bytes >= STANDING_BYTES
+    }
 }
 
 impl WireCheck {
@@ -61,8 +71,7 @@ impl WireCheck {
     pub(crate) fn see(&mut self, now: Seen) {
         let Some(last) = self.last.replace(now) else { return };
         let (before, after) = (self.step(last.t_ns), self.step(now.t_ns));
-        let is_standing = last.packets >= STANDING_PACKETS && now.packets >= STANDING_PACKETS;
-        let counts = is_standing && before == after;
+        let counts = last.is_standing() && now.is_standing() && before == after;
         self.spells += u64::from(counts && !self.standing);
         self.standing = counts;
         if counts {
@@ -98,13 +107,24 @@ impl WireCheck {
 mod tests {
     use super::*;
 
+    /// A sample of a queue of full packets.
+    fn full(t_ns: u64, packets: u64, sent_bytes: u64) -> Seen {
+        Seen { t_ns, packets, bytes: packets * FRAME_BYTES, sent_bytes }
+    }
+
+    #[test]
+    fn two_small_packets_are_no_standing_queue() {
+        let small = Seen { t_ns: 0, packets: 2, bytes: 200, sent_bytes: 0 };
+        assert!(!small.is_standing() && full(0, 2, 0).is_standing() && !full(0, 1, 0).is_standing());
+    }
+
     /// The warnings about a port that sends this share of its rate while this many packets wait. 10 Mbit/s is 12,500
     /// bytes in 10 ms.
     fn warned(share: f64, packets: u64) -> Vec<String> {
         let mut check = WireCheck::new(&[RateStep { from_ns: 0, bits_per_second: 10_000_000 }], 1, None);
         for sample in 0..200 {
             let sent_bytes = (sample as f64 * 12_500.0 * share) as u64;
-            check.see(Seen { t_ns: sample * 10_000_000, packets, sent_bytes });
+            check.see(full(sample * 10_000_000, packets, sent_bytes));
         }
         let mut warnings = Warnings::default();
         check.conclude("r1>h2", &mut warnings);
@@ -130,17 +150,10 @@ mod tests {
             let mut check = WireCheck::new(&[RateStep { from_ns: 0, bits_per_second: 100_000_000 }], segments, None);
             for burst in 0..100 {
                 let (t_ns, sent_bytes) = (burst * 30_000_000, burst * (125_000 + 45 * FRAME_BYTES));
-                check.see(Seen { t_ns, packets: 2, sent_bytes });
-                check.see(Seen {
-                    t_ns: t_ns + 10_000_000,
-                    packets: 2,
-                    sent_bytes: sent_bytes + 125_000 + 45 * FRAME_BYTES,
-                });
-                check.see(Seen {
-                    t_ns: t_ns + 20_000_000,
-                    packets: 0,
-                    sent_bytes: sent_bytes + 125_000 + 45 * FRAME_BYTES,
-                });
+                let later_bytes = sent_bytes + 125_000 + 45 * FRAME_BYTES;
+                check.see(full(t_ns, 2, sent_bytes));
+                check.see(full(t_ns + 10_000_000, 2, later_bytes));
+                check.see(full(t_ns + 20_000_000, 0, later_bytes));
             }
             let mut warnings = Warnings::default();
             check.conclude("h1>r1", &mut warnings);
@@ -156,7 +169,7 @@ mod tests {
             let mut check = WireCheck::new(&[RateStep { from_ns: 0, bits_per_second: 10_000_000 }], 1, shaper);
             for sample in 0..200 {
                 let sent_bytes = (12_500 * sample).min(25_000) + 1250 * sample;
-                check.see(Seen { t_ns: sample * 10_000_000, packets: 9, sent_bytes });
+                check.see(full(sample * 10_000_000, 9, sent_bytes));
             }
             let mut warnings = Warnings::default();
             check.conclude("r1>h2", &mut warnings);
@@ -176,7 +189,7 @@ mod tests {
         let step = |from_ns, bits_per_second| RateStep { from_ns, bits_per_second };
         let mut check = WireCheck::new(&[step(0, 10_000_000), step(15_000_000, 1_000_000)], 1, None);
         for sample in 0..4 {
-            check.see(Seen { t_ns: sample * 10_000_000, packets: 9, sent_bytes: 0 });
+            check.see(full(sample * 10_000_000, 9, 0));
         }
         assert_eq!((check.busy_ns, check.owed_bits), (20_000_000, 100_000.0 + 10_000.0));
     }
