@@ -109,7 +109,8 @@ def warnings_of(tmp_path: Path, text: str) -> tuple[list[str], float]:
 def test_a_run_that_the_guests_processor_held_up_says_so(tmp_path: Path, built: Image) -> None:
     warnings, saturated_s = warnings_of(tmp_path, FAST.replace('"2s"', '"500ms"'))
     assert [warning for warning in warnings if warning.startswith(SATURATION)]
-    assert saturated_s > 0.25
+    # Of half a second, most; how much exactly depends on every instruction of the agent.
+    assert saturated_s > 0.2
 
 
 @pytest.mark.parametrize(("size", "said"), [("12mb", "between two samples"), ("25mb", SATURATION)])

@@ -44,6 +44,8 @@ def _swept(name: str, key: str) -> dict[str, Any]:
 
 def _written(value: object) -> str:
     """A value in TOML, with tables in one line."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_written, value))}]"
     if isinstance(value, dict):
         return f"{{ {', '.join(f'{json.dumps(word)} = {_written(each)}' for word, each in value.items())} }}"
     return json.dumps(value)
@@ -62,7 +64,8 @@ FEWER = {
     "battling-rrul": ["traffic.rrul.delay=0s", _without_newer("battling-rrul", QUEUE)],
     "battling-rrul-path": ["traffic.rrul.delay=0s", "link.server.delay=1ms"],
     "disciplines": [
-        _without_newer("disciplines", "link.bottleneck.forward.queue", "choke", "fq_pie", "fq", "cake", "prio")
+        _without_newer("disciplines", "link.bottleneck.forward.queue", "choke", "fq_pie", "fq", "cake", "prio"),
+        _only("disciplines", "traffic", "64 flows", "a household"),
     ],
     "battling-udp-flood": ["traffic.flood.start=0s", _without_newer("battling-udp-flood", QUEUE)],
     "lncc-ring": [f'{RING}=["128p", "256p"]', f"sweep.tcp={SINGLE_SEGMENTS}", "sample=1s"],
