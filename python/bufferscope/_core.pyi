@@ -45,7 +45,7 @@ class SimulationError(RuntimeError):
     """The simulator could not complete a run."""
 
 class TablesError(RuntimeError):
-    """Tables could not be written, or what came for them is none."""
+    """Tables could not be written, or the received data is not a table."""
 
 class OtherBuildError(TablesError):
     """What came for a table is of another build of bufferscope."""

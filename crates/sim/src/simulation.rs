@@ -62,8 +62,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// ```
 #[derive(Debug)]
 pub struct Simulation<S: Sink> {
-    /// The scenario as executed: rates and starts are those that applied at each time. Boxed, like the next, to keep
-    /// hot fields on few cache lines.
+    /// The scenario as executed: rates and starts are those that applied at each time. This field and the next are boxed
+    /// to keep hot fields on few cache lines.
     scenario: Box<Scenario>,
     /// The scenario as last requested.
     asked: Box<Scenario>,
