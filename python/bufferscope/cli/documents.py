@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bufferscope.base.strict_json import finite
 from bufferscope.metrics import Estimate, Metrics
 from bufferscope.results.expectations import Evaluated
 from bufferscope.results.result import Result
@@ -97,10 +98,10 @@ def _difference_document(found: "Difference") -> dict[str, object]:
     within = compared.within_spread
     return {
         "metric": compared.metric,
-        "difference": _number(compared.difference),
-        "low": _number(found.low),
-        "high": _number(found.high),
-        "relative": _number(compared.relative),
+        "difference": finite(compared.difference),
+        "low": finite(found.low),
+        "high": finite(found.high),
+        "relative": finite(compared.relative),
         "beyond_chance": None if within is None else not within,
     }
 
@@ -119,9 +120,9 @@ def _comparison_document(comparison: Comparison) -> dict[str, object]:
         "metric": comparison.metric,
         "value": _estimate_document(comparison.value),
         "reference": _estimate_document(comparison.reference),
-        "difference": _number(comparison.difference),
-        "relative": _number(comparison.relative),
-        "reach": _number(comparison.reach),
+        "difference": finite(comparison.difference),
+        "relative": finite(comparison.relative),
+        "reach": finite(comparison.reach),
         "within_spread": comparison.within_spread,
         "aim": comparison.aim and comparison.aim.words,
         "meets_aim": comparison.meets_aim,
@@ -129,12 +130,12 @@ def _comparison_document(comparison: Comparison) -> dict[str, object]:
 
 
 def _estimate_document(estimate: Estimate) -> dict[str, object]:
-    return {"mean": _number(estimate.mean), "sem": _number(estimate.sem), "n": estimate.n}
+    return {"mean": finite(estimate.mean), "sem": finite(estimate.sem), "n": estimate.n}
 
 
 def estimate_values(found: Estimate) -> dict[str, object]:
     """A mean of repetitions with its confidence interval; a censored or unknown value is null."""
-    return {"mean": _number(found.mean), "low": _number(found.low), "high": _number(found.high), "n": found.n}
+    return {"mean": finite(found.mean), "low": finite(found.low), "high": finite(found.high), "n": found.n}
 
 
 def run_document(run: Run) -> dict[str, object]:
@@ -158,7 +159,7 @@ def _run_document(run: Run, metrics: Metrics) -> dict[str, object]:
         "seed": run.seed,
         "point": run.point,
         **({"member": {key: member[key] for key in ("group", "values")}} if (member := run.meta.get("member")) else {}),
-        "metrics": {name: _number(value) for name, value in metrics.items()},
+        "metrics": {name: finite(value) for name, value in metrics.items()},
         "censored": sorted(metrics.censored),
         "not_measured": not_measured(run),
         "not_recorded": not_recorded(run),
@@ -172,14 +173,14 @@ def _expectation_document(evaluated: Evaluated) -> dict[str, object]:
     return {
         "metric": expectation.metric,
         "group": expectation.group,
-        "share_in": None if expectation.share_in is None else [_number(end) for end in expectation.share_in],
+        "share_in": None if expectation.share_in is None else [finite(end) for end in expectation.share_in],
         "engine": evaluated.engine,
         "point": dict(evaluated.point),
         "relative_to": None if expectation.relative_to is None else dict(expectation.relative_to),
         "says": expectation.says,
         "figure": expectation.figure,
-        "band": [_number(end) for end in expectation.band],
-        "measured": None if measured is None else _number(measured),
+        "band": [finite(end) for end in expectation.band],
+        "measured": None if measured is None else finite(measured),
         "reach": evaluated.reach,
         "censored": measured is not None and math.isinf(measured),
         "runs": evaluated.runs,
@@ -187,7 +188,3 @@ def _expectation_document(evaluated: Evaluated) -> dict[str, object]:
         "reason": evaluated.reason,
         "shown_by": evaluated.shown_by,
     }
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -45,7 +45,8 @@ def engine_of(name: str) -> Engine:
 
 def rank(name: str) -> int:
     """Where an engine's runs come among those of one point: in the order of the engines, unknown ones last."""
-    return list(REGISTRY).index(name) if name in REGISTRY and not REGISTRY[name].observes else len(REGISTRY)
+    names = [each.name for each in carrying()]
+    return names.index(name) if name in names else len(names)
 
 
 def engines(
@@ -69,12 +70,9 @@ def engines(
             f"--capture: {option} is {', '.join(each.name for each in chosen)}, whose packets need no capture: "
             "`bufferscope export RUN --format pcapng` simulates the run again and writes them"
         )
-    return tuple(
-        each.configured(kernel=kernel if each.default_kernel else None, capture=capture)
-        if capture or (kernel is not None and each.default_kernel)
-        else each
-        for each in chosen
-    )
+    if kernel is None and not capture:
+        return tuple(chosen)
+    return tuple(each.configured(kernel=kernel if each.default_kernel else None, capture=capture) for each in chosen)
 
 
 def one_engine(name: str, kernel: str | None = None) -> Engine:

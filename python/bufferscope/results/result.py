@@ -1,7 +1,6 @@
 """The runs of one experiment as a result."""
 
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
@@ -12,6 +11,7 @@ from bufferscope._core import TABLES
 from bufferscope.base.attach import attached
 from bufferscope.base.errors import InputError, StoreError
 from bufferscope.base.names import closest
+from bufferscope.base.strict_json import finite
 from bufferscope.results.expectations import Evaluated, evaluate, gathered
 from bufferscope.results.variation import Variation
 from bufferscope.store.run import Run
@@ -89,10 +89,9 @@ class Result:
         InputError
             No run is left, or no column is called so.
         """
-        keys = [self._key(name) for name in settings]
         kept = [
             run
-            for run, row in zip(self.runs, self._rows(keys), strict=True)
+            for run, row in zip(self.runs, self._rows(list(settings)), strict=True)
             if row == tuple(map(str, settings.values())) and (condition is None or condition(run))
         ]
         if not kept:
@@ -120,9 +119,8 @@ class Result:
         InputError
             No column is called so.
         """
-        keys = [self._key(name) for name in by]
         grouped: dict[tuple[str, ...], list[Run]] = {}
-        for run, row in zip(self.runs, self._rows(keys), strict=True):
+        for run, row in zip(self.runs, self._rows(by), strict=True):
             grouped.setdefault(row, []).append(run)
         return {row: Result(runs) for row, runs in grouped.items()}
 
@@ -162,32 +160,24 @@ class Result:
             for name, found in aggregate(list(of_each(group.runs))).items():
                 if metrics is None or name in metrics:
                     known = definition(name)
-                    values_of = map(_finite, (found.mean, found.low, found.high, found.median))
+                    values_of = map(finite, (found.mean, found.low, found.high, found.median))
                     rows.append((*values, name, known.unit if known else "", found.n, *values_of, found.censored))
         texts = [(name, pl.String) for name in (*names, "metric", "unit")]
         numbers = [(name, pl.Float64) for name in ("mean", "low", "high", "median")]
         return pl.DataFrame(rows, [*texts, ("n", pl.Int64), *numbers, ("censored", pl.Boolean)], orient="row")
 
-    def _key(self, name: str) -> str:
-        """The name of a column that distinguishes runs; raises `InputError` for another name."""
-        swept = {path for run in self.runs for path in run.settings}
-        known = ["engine", "seed", *sorted({*self.varying, *swept} - {"engine"})]
-        known += ["group"] if any("member" in run.meta for run in self.runs) else []
-        if name not in known:
-            raise InputError(f"no column is called {name!r}{closest(name, known)}; there are {', '.join(known)}")
-        return name
-
-    def _rows(self, keys: Sequence[str]) -> "list[tuple[str, ...]]":
-        """The values of some columns in each run."""
-        return [
-            tuple(
-                {"engine": run.engine, "seed": str(run.seed), "group": run.facts.group or ""}.get(key)
-                or varying.get(key)
-                or run.settings.get(key, "")
-                for key in keys
-            )
+    def _rows(self, names: Sequence[str]) -> "list[tuple[str, ...]]":
+        """The values of some columns in each run, empty where it has none; raises `InputError` for another name."""
+        rows = [
+            {**run.settings, **varying, "engine": run.engine, "seed": str(run.seed), "group": run.facts.group or ""}
             for run, varying in zip(self.runs, self.variation.values, strict=True)
         ]
+        known = ["engine", "seed", *sorted(set(self.varying).union(*rows) - {"engine", "seed", "group"})]
+        known += ["group"] if any(row["group"] for row in rows) else []
+        for name in names:
+            if name not in known:
+                raise InputError(f"no column is called {name!r}{closest(name, known)}; there are {', '.join(known)}")
+        return [tuple(row.get(name, "") for name in names) for row in rows]
 
     @property
     def experiment(self) -> str:
@@ -467,7 +457,3 @@ class Result:
 
     def __repr__(self) -> str:
         return f"Result({self.experiment!r}, {len(self.runs)} run{'s' * (len(self.runs) != 1)})"
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
