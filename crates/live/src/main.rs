@@ -1,0 +1,3 @@
+//! `bufferscope-live`: see the library.
+
+fn main() {}
