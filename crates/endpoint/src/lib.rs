@@ -4,7 +4,9 @@
 pub mod bytes;
 pub mod clock;
 pub mod datagram;
+pub mod error_queue;
 pub mod options;
 pub mod receive;
 pub mod socket;
 pub mod tcp_info;
+pub mod timestamping;

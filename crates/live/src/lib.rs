@@ -1,3 +1,13 @@
 //! The two ends of a live test: `serve` on one machine, `measure` on another.
 
+pub mod cookie;
+pub mod departures;
+pub mod client;
+pub mod ladder;
+pub mod load;
 pub mod local;
+pub mod records;
+pub mod server;
+pub mod time;
+pub mod udp;
+pub mod wire;

@@ -1,0 +1,64 @@
+//! Timestamps of packets on their way through the kernel (`SO_TIMESTAMPING`, Documentation/networking/timestamping.rst).
+
+#![allow(unsafe_code)]
+
+use std::io::{self, IoSlice};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::libc;
+
+use crate::options::set_int;
+
+/// Software timestamps are reported ...
+const REPORT: u32 = libc::SOF_TIMESTAMPING_SOFTWARE;
+/// ... with a number that identifies the packet (a datagram's count, or a byte's offset in a stream).
+const NUMBERED: u32 = REPORT | libc::SOF_TIMESTAMPING_OPT_ID;
+/// Stamps when a packet enters the queueing discipline, and when the driver takes it.
+const OF_DEPARTURE: u32 = libc::SOF_TIMESTAMPING_TX_SCHED | libc::SOF_TIMESTAMPING_TX_SOFTWARE;
+/// `SOF_TIMESTAMPING_OPT_ID_TCP` (since Linux 6.2): offsets count from the bytes written when the option is set, also if
+/// some of them are not acknowledged.
+const OPT_ID_TCP: u32 = 1 << 16;
+
+/// Asks for stamps of every datagram that a UDP socket sends or receives. A departure's stamps come through the
+/// error queue, together with a copy of the packet (see [`crate::error_queue`]), or without it if the system does not
+/// allow copies (`net.core.tstamp_allow_data`).
+pub fn stamp_datagrams(socket: &OwnedFd, with_copies: bool) -> io::Result<()> {
+    let copies = if with_copies { 0 } else { libc::SOF_TIMESTAMPING_OPT_TSONLY };
+    set(socket, NUMBERED | OF_DEPARTURE | libc::SOF_TIMESTAMPING_RX_SOFTWARE | copies)
+}
+
+/// Lets a TCP socket report stamps of those writes that ask for them ([`write_stamped`]).
+pub fn stamp_some_writes(socket: &OwnedFd) -> io::Result<()> {
+    let flags = NUMBERED | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+    set(socket, flags | OPT_ID_TCP).or_else(|_| set(socket, flags))
+}
+
+/// Room for a control message with the flags.
+const CONTROL_WORDS: usize = 4;
+
+/// Writes to a non-blocking TCP socket and asks for the stamps of the last byte written: when it enters the queueing
+/// discipline, when the driver takes it, and when it is acknowledged. Returns how many bytes the kernel took.
+pub fn write_stamped(socket: &OwnedFd, content: &[IoSlice<'_>]) -> io::Result<usize> {
+    let flags = OF_DEPARTURE | libc::SOF_TIMESTAMPING_TX_ACK;
+    let mut control = [0_u64; CONTROL_WORDS];
+    // SAFETY: a message header of zeros is valid. The control message lies within `control`, which is aligned as its
+    // header requires; `IoSlice` has the layout of `iovec`; the kernel writes to none of these.
+    let sent = unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = content.as_ptr().cast::<libc::iovec>().cast_mut();
+        message.msg_iovlen = content.len() as _;
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = libc::CMSG_SPACE(size_of::<u32>() as u32) as _;
+        let header = libc::CMSG_FIRSTHDR(&raw const message);
+        (*header).cmsg_level = libc::SOL_SOCKET;
+        (*header).cmsg_type = libc::SO_TIMESTAMPING;
+        (*header).cmsg_len = libc::CMSG_LEN(size_of::<u32>() as u32) as _;
+        libc::CMSG_DATA(header).cast::<u32>().write_unaligned(flags);
+        libc::sendmsg(socket.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL)
+    };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+fn set(socket: &OwnedFd, flags: u32) -> io::Result<()> {
+    set_int(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as i32)
+}

@@ -1,0 +1,3 @@
+//! `bufferscope-live measure`: the near end of a test.
+
+pub mod prober;

@@ -1,0 +1,189 @@
+//! The client's end of the control connection.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{ReadHalf, WriteHalf};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::crypto::{CryptoProvider, verify_tls13_signature};
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+
+use crate::wire::control::{Answer, ControlError, LONGEST_ANSWER, PROTOCOL, Request, Welcome, receive, send};
+use crate::wire::token::Token;
+
+/// A server must accept a connection, and speak, within this time.
+const PATIENCE: Duration = Duration::from_secs(8);
+/// A server that lets a client wait says so every two seconds.
+const QUEUE_PATIENCE: Duration = Duration::from_secs(15);
+
+/// Why there is no test.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// Nobody answers.
+    #[error("{0}: no answer within {secs} s: is `bufferscope serve` running there, and does a firewall let TCP port {port} through?", port = .0.port(), secs = PATIENCE.as_secs())]
+    Silent(SocketAddr),
+    /// The connection failed.
+    #[error("{0}: {1}: is `bufferscope serve` running there?")]
+    Refused(SocketAddr, io::Error),
+    /// It is not the server that printed the token.
+    #[error("{0}: its certificate is not the one that the token names: it is another server, or it was started anew without its token file")]
+    AnotherServer(SocketAddr),
+    /// Something else answers.
+    #[error("{0}: it does not answer as `bufferscope serve` does: {1}")]
+    NotOurs(SocketAddr, String),
+    /// The server gives a reason.
+    #[error("the server refuses the test: {0}")]
+    Declined(String),
+}
+
+/// A connection to a server that has accepted the test.
+#[derive(Debug)]
+pub struct Control {
+    writer: WriteHalf<TlsStream<TcpStream>>,
+    answers: mpsc::Receiver<Result<Answer, ControlError>>,
+}
+
+impl Control {
+    /// Connects, shows the token, and waits for the test's turn; `queued` gets the position while it waits.
+    pub async fn connect(
+        server: SocketAddr,
+        token: &Token,
+        mut queued: impl FnMut(usize),
+    ) -> Result<(Self, Welcome), ConnectError> {
+        let stream = tokio::time::timeout(PATIENCE, TcpStream::connect(server)).await;
+        let stream = stream
+            .map_err(|_| ConnectError::Silent(server))?
+            .map_err(|error| ConnectError::Refused(server, error))?;
+        let _ = stream.set_nodelay(true);
+        let name = ServerName::try_from("bufferscope").expect("a DNS name");
+        let connecting = TlsConnector::from(Arc::new(pinned(token))).connect(name, stream);
+        let stream = tokio::time::timeout(PATIENCE, connecting).await.map_err(|_| ConnectError::Silent(server))?;
+        let stream = stream.map_err(|error| {
+            let is_pin = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()).is_some_and(|inner| {
+                matches!(inner, Error::InvalidCertificate(_))
+            });
+            if is_pin {
+                ConnectError::AnotherServer(server)
+            } else {
+                ConnectError::NotOurs(server, error.to_string())
+            }
+        })?;
+        let (mut reader, mut writer) = tokio::io::split(stream);
+        let not_ours = |error: ControlError| ConnectError::NotOurs(server, error.to_string());
+        let hello = Request::Hello {
+            protocol: PROTOCOL,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            secret: token.secret(),
+        };
+        send(&mut writer, &hello).await.map_err(not_ours)?;
+        loop {
+            let answer = tokio::time::timeout(QUEUE_PATIENCE, receive(&mut reader, LONGEST_ANSWER)).await;
+            match answer.map_err(|_| ConnectError::Silent(server))?.map_err(not_ours)? {
+                Answer::Queued { position } => queued(position),
+                Answer::Welcome(welcome) => {
+                    let (answers, received) = mpsc::channel(64);
+                    tokio::spawn(read_all(reader, answers));
+                    return Ok((Self { writer, answers: received }, *welcome));
+                }
+                Answer::Refused { reason } => return Err(ConnectError::Declined(reason)),
+                Answer::Noted | Answer::Records(_) => {
+                    return Err(ConnectError::NotOurs(server, "it answered what nobody asked".to_owned()));
+                }
+            }
+        }
+    }
+
+    /// Sends a request.
+    pub async fn send(&mut self, request: &Request) -> Result<(), ControlError> {
+        send(&mut self.writer, request).await
+    }
+
+    /// The next answer, if one has arrived.
+    pub fn poll(&mut self) -> Option<Result<Answer, ControlError>> {
+        match self.answers.try_recv() {
+            Ok(answer) => Some(answer),
+            Err(mpsc::error::TryRecvError::Empty) => None,
+            Err(mpsc::error::TryRecvError::Disconnected) => Some(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into())),
+        }
+    }
+
+    /// The next answer.
+    pub async fn answer(&mut self) -> Result<Answer, ControlError> {
+        self.answers.recv().await.unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()))
+    }
+}
+
+async fn read_all(mut reader: ReadHalf<TlsStream<TcpStream>>, answers: mpsc::Sender<Result<Answer, ControlError>>) {
+    loop {
+        let answer = receive(&mut reader, LONGEST_ANSWER).await;
+        let is_last = answer.is_err();
+        if answers.send(answer).await.is_err() || is_last {
+            return;
+        }
+    }
+}
+
+fn pinned(token: &Token) -> ClientConfig {
+    let provider = Arc::new(default_provider());
+    let verifier = Arc::new(Pinned { token: token.clone(), provider: Arc::clone(&provider) });
+    ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&tokio_rustls::rustls::version::TLS13])
+        .expect("the provider has TLS 1.3")
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth()
+}
+
+/// Accepts the certificate that the token names, whoever signed it, and checks that the server has its key.
+#[derive(Debug)]
+struct Pinned {
+    token: Token,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Pinned {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _name: &ServerName<'_>,
+        _ocsp: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        if self.token.names(certificate) {
+            Ok(ServerCertVerified::assertion())
+        } else {
+            Err(Error::InvalidCertificate(tokio_rustls::rustls::CertificateError::ApplicationVerificationFailure))
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _certificate: &CertificateDer<'_>,
+        _signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(Error::General("TLS 1.2 is not used".to_owned()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,148 @@
+//! What the two ends record during a test.
+
+use serde::{Deserialize, Serialize};
+
+use crate::local::{EndFacts, LocalSample};
+
+/// An answer to a probe with a limited TTL.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LadderRow {
+    /// When the probe was sent, on the sender's clock.
+    pub t_ns: u64,
+    /// Its TTL.
+    pub ttl: u8,
+    /// Who answered; `None`: nobody.
+    pub address: Option<String>,
+    /// Time until the answer; `None`: none came.
+    pub rtt_ns: Option<u64>,
+    /// What kind of answer it was.
+    pub kind: HopAnswer,
+    /// Whether the answer shows that the probe was in an MPLS tunnel.
+    pub mpls: bool,
+}
+
+/// Kinds of answers to a probe with a limited TTL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HopAnswer {
+    /// ICMP time exceeded.
+    Exceeded,
+    /// An echo reply of the hop itself.
+    Echo,
+    /// Another ICMP error.
+    Unreachable,
+    /// The other end of the path answered.
+    Destination,
+}
+
+/// How long a packet was in a part of its sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StageRow {
+    /// When it was sent.
+    pub t_ns: u64,
+    /// The part.
+    pub stage: Stage,
+    /// How long.
+    pub delay_ns: u64,
+}
+
+/// Parts of a sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// From the write to the time when the last of its bytes was given to the queueing discipline.
+    SendBuffer,
+    /// In the queueing discipline.
+    Qdisc,
+}
+
+/// A sample of the sender of a load connection, in the words of Linux' `tcp_info`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowRow {
+    /// When.
+    pub t_ns: u64,
+    /// The connection's number among those of its direction.
+    pub flow: u16,
+    /// The smoothed round-trip time.
+    pub srtt_ns: u64,
+    /// The smallest one so far; `None`: none measured.
+    pub min_rtt_ns: Option<u64>,
+    /// The congestion window.
+    pub cwnd_bytes: u64,
+    /// Written and not sent.
+    pub notsent_bytes: u64,
+    /// Acknowledged so far.
+    pub delivered_bytes: u64,
+    /// Segments retransmitted so far.
+    pub retransmits: u64,
+    /// Segments whose acknowledgement reported congestion so far.
+    pub delivered_ce: u64,
+    /// Time with something to send.
+    pub busy_us: u64,
+    /// The part of it that the receiver's window limited.
+    pub rwnd_limited_us: u64,
+    /// The part of it that the send buffer limited.
+    pub sndbuf_limited_us: u64,
+}
+
+/// Bytes of the load that the receiver has got so far in the present phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GoodputRow {
+    /// When.
+    pub t_ns: u64,
+    /// How many, over all connections of the direction and of the session.
+    pub bytes: u64,
+}
+
+/// A request that reached the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArrivalRow {
+    /// Its number.
+    pub seq: u64,
+    /// When the server's kernel received it.
+    pub arrived_ns: u64,
+}
+
+/// A sample of an end's own queues.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LocalRow {
+    /// When.
+    pub t_ns: u64,
+    /// The sample.
+    #[serde(flatten)]
+    pub sample: LocalSample,
+}
+
+/// What one end has recorded of its own sending and of its machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EndRecords {
+    /// The answers to its probes with a limited TTL.
+    pub ladder: Vec<LadderRow>,
+    /// How long its packets were in its own buffers.
+    pub stages: Vec<StageRow>,
+    /// Its load connections, as sender.
+    pub flows: Vec<FlowRow>,
+    /// What it has received of the load.
+    pub goodput: Vec<GoodputRow>,
+    /// Its own queues.
+    pub local: Vec<LocalRow>,
+    /// Why connections of the load failed, in words.
+    pub failures: Vec<String>,
+    /// The congestion control of its load connections, as the kernel reports it.
+    pub congestion: Option<String>,
+}
+
+/// What the server sends at the end of a test. Its times are those of its real-time clock.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServerRecords {
+    /// What is known of its end of the path.
+    pub facts: EndFacts,
+    /// What it has recorded.
+    pub end: EndRecords,
+    /// The client's requests that arrived.
+    pub arrivals: Vec<ArrivalRow>,
+    /// Whether another test ran at the same time.
+    pub shared: bool,
+}

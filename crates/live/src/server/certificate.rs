@@ -1,0 +1,51 @@
+//! The server's certificate: self-signed, and known to clients by its fingerprint in the token.
+
+use std::io;
+use std::sync::Arc;
+
+use rcgen::{CertificateParams, KeyPair};
+use serde::{Deserialize, Serialize};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+
+/// A certificate (DER) with its private key (PKCS #8).
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Identity {
+    certificate: Vec<u8>,
+    key: Vec<u8>,
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Identity(..)")
+    }
+}
+
+impl Identity {
+    /// A new one.
+    pub fn generate() -> io::Result<Self> {
+        let key = KeyPair::generate().map_err(io::Error::other)?;
+        let parameters = CertificateParams::new(vec!["bufferscope".to_owned()]).map_err(io::Error::other)?;
+        let certificate = parameters.self_signed(&key).map_err(io::Error::other)?;
+        Ok(Self { certificate: certificate.der().to_vec(), key: key.serialize_der() })
+    }
+
+    /// The certificate (DER).
+    pub fn certificate(&self) -> &[u8] {
+        &self.certificate
+    }
+
+    /// Accepts TLS 1.3 connections with it.
+    pub(super) fn acceptor(&self) -> io::Result<TlsAcceptor> {
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(self.key.clone()));
+        let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_protocol_versions(&[&tokio_rustls::rustls::version::TLS13])
+            .map_err(io::Error::other)?
+            .with_no_client_auth()
+            .with_single_cert(vec![CertificateDer::from(self.certificate.clone())], key)
+            .map_err(io::Error::other)?;
+        Ok(TlsAcceptor::from(Arc::new(config)))
+    }
+}

@@ -1,0 +1,183 @@
+//! The server's end of the probes: it answers those with a valid cookie, and sends its own ladder to those who sent them.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bufferscope_endpoint::error_queue::Notice;
+
+use super::session::{MOST_ROWS, Session};
+use crate::cookie::Cookies;
+use crate::records::{ArrivalRow, HopAnswer, LadderRow, Stage, StageRow};
+use crate::time::{monotonic_ns, realtime_ns};
+use crate::udp::{Arrival, ProbeSocket, copied};
+use crate::wire::SessionId;
+use crate::wire::probe::{Kind, Packet, Quoted};
+
+/// The running sessions, by their numbers.
+#[derive(Debug, Default)]
+pub struct Sessions(Mutex<HashMap<SessionId, Arc<Session>>>);
+
+impl Sessions {
+    /// All of them, for a moment.
+    pub fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Session>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One of them.
+    pub fn get(&self, id: SessionId) -> Option<Arc<Session>> {
+        self.lock().get(&id).cloned()
+    }
+}
+
+/// The thread looks at the ladders' schedules at least this often while there are sessions.
+const LOOK: Duration = Duration::from_millis(10);
+/// And this often if there are none.
+const REST: Duration = Duration::from_millis(200);
+/// Packets that are answered before the schedules are looked at again.
+const BATCH: usize = 64;
+
+/// Answers and sends probes until `stop` is set.
+pub struct Responder<'a> {
+    /// The socket.
+    pub socket: ProbeSocket,
+    /// The sessions.
+    pub sessions: &'a Sessions,
+    /// The cookies.
+    pub cookies: &'a Cookies,
+}
+
+impl Responder<'_> {
+    /// Runs until `stop` is set or the socket fails.
+    pub fn run(&self, stop: &AtomicBool) -> io::Result<()> {
+        let mut buffer = vec![0; 2048];
+        while !stop.load(Ordering::Relaxed) {
+            let is_idle = self.sessions.lock().is_empty();
+            self.socket.wait(if is_idle { REST } else { LOOK })?;
+            for _ in 0..BATCH {
+                let Some(arrival) = self.socket.receive()? else { break };
+                self.on_arrival(&arrival)?;
+            }
+            for _ in 0..BATCH {
+                let Some(notice) = self.socket.notice(&mut buffer)? else { break };
+                self.on_notice(notice, &buffer);
+            }
+            let sessions: Vec<_> = self.sessions.lock().values().cloned().collect();
+            for session in sessions {
+                self.climb(&session)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn on_arrival(&self, arrival: &Arrival) -> io::Result<()> {
+        let packet = &arrival.packet;
+        let now_ns = monotonic_ns();
+        let Some(session) = self.sessions.get(packet.session).filter(|session| !session.has_ended()) else {
+            return Ok(());
+        };
+        let cookie = self.cookies.cookie(arrival.from, packet.session, now_ns);
+        let is_valid = self.cookies.is_valid(&packet.cookie, arrival.from, packet.session, now_ns);
+        match packet.kind {
+            Kind::Request if !is_valid => {
+                let offer = Packet { kind: Kind::Offer, cookie, ttl: 0, ..*packet };
+                self.socket.send(&offer, Some(arrival.from))?;
+            }
+            Kind::Request => {
+                let mut state = session.state();
+                state.probes_from = Some(arrival.from);
+                if state.arrivals.len() < MOST_ROWS {
+                    state.arrivals.push(ArrivalRow { seq: packet.seq, arrived_ns: arrival.at_ns });
+                }
+                let (requests, load_bytes) = (state.arrivals.len() as u64, state.received_bytes());
+                drop(state);
+                let mut reply = Packet {
+                    kind: Kind::Reply,
+                    cookie,
+                    arrived_ns: arrival.at_ns,
+                    requests,
+                    load_bytes,
+                    ..*packet
+                };
+                reply.answered_ns = realtime_ns();
+                // The field has the request's TTL; the reply itself leaves with the system's.
+                self.socket.send_with_ttl(&reply, 0, Some(arrival.from))?;
+            }
+            Kind::LadderReply if is_valid => {
+                let mut state = session.state();
+                let Some(row) = usize::try_from(packet.seq).ok().and_then(|seq| state.ladder_rows.get_mut(seq)) else {
+                    return Ok(());
+                };
+                if row.rtt_ns.is_none() && row.t_ns == packet.asked_ns {
+                    let at_client_ns = packet.answered_ns.saturating_sub(packet.arrived_ns);
+                    let rtt_ns = arrival.at_ns.saturating_sub(row.t_ns).saturating_sub(at_client_ns);
+                    row.rtt_ns = Some(rtt_ns);
+                    row.kind = HopAnswer::Destination;
+                    row.address = Some(arrival.from.ip().to_string());
+                    let ttl = row.ttl;
+                    state.ladder.has_reached(ttl);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Sends the next probe of a session's ladder, if it is due and the client's address is proved.
+    fn climb(&self, session: &Session) -> io::Result<()> {
+        if session.has_ended() {
+            return Ok(());
+        }
+        let mut state = session.state();
+        let Some(to) = state.probes_from else { return Ok(()) };
+        let Some(ttl) = state.ladder.next(monotonic_ns()) else { return Ok(()) };
+        if state.ladder_rows.len() >= MOST_ROWS {
+            return Ok(());
+        }
+        let (seq, t_ns) = (state.ladder_rows.len() as u64, realtime_ns());
+        state.ladder_rows.push(LadderRow {
+            t_ns,
+            ttl,
+            address: None,
+            rtt_ns: None,
+            kind: HopAnswer::Exceeded,
+            mpls: false,
+        });
+        drop(state);
+        let probe = Packet { kind: Kind::Ladder, ..Packet::request(session.id, seq, ttl, t_ns, [0; 16]) };
+        self.socket.send(&probe, Some(to)).map(|_| ())
+    }
+
+    fn on_notice(&self, notice: Notice, buffer: &[u8]) {
+        match notice {
+            Notice::Stamp { stamped, realtime_ns, bytes, .. } => {
+                let Some(packet) = copied(&buffer[..bytes]) else { return };
+                let Some(session) = self.sessions.get(packet.session) else { return };
+                let is_reply = packet.kind == Kind::Reply;
+                if !is_reply && packet.kind != Kind::Ladder {
+                    return;
+                }
+                let mut state = session.state();
+                let delay = state.departures.take((is_reply, packet.seq), stamped, realtime_ns);
+                if let Some((t_ns, delay_ns)) = delay.filter(|_| state.stages.len() < MOST_ROWS) {
+                    state.stages.push(StageRow { t_ns, stage: Stage::Qdisc, delay_ns });
+                }
+            }
+            Notice::Icmp { offender, time_exceeded, realtime_ns, bytes, mpls } => {
+                let Some(quoted) = Quoted::parse(&buffer[..bytes]) else { return };
+                let Some(session) = self.sessions.get(quoted.session) else { return };
+                let mut state = session.state();
+                let row = usize::try_from(quoted.seq).ok().and_then(|seq| state.ladder_rows.get_mut(seq));
+                let Some(row) = row.filter(|row| row.rtt_ns.is_none() && row.ttl == quoted.ttl) else { return };
+                let back_ns = realtime_ns.unwrap_or_else(crate::time::realtime_ns);
+                row.rtt_ns = Some(back_ns.saturating_sub(row.t_ns));
+                row.address = offender.map(|address| address.to_string());
+                row.kind = if time_exceeded { HopAnswer::Exceeded } else { HopAnswer::Unreachable };
+                row.mpls = mpls;
+            }
+            Notice::Other => {}
+        }
+    }
+}

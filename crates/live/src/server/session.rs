@@ -1,0 +1,163 @@
+//! A session: everything that a server knows of one client's test.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::departures::Departures;
+use crate::ladder::Ladder;
+use crate::load::Shared;
+use crate::records::{ArrivalRow, GoodputRow, LadderRow, LocalRow, ServerRecords, StageRow};
+use crate::time::monotonic_ns;
+use crate::wire::SessionId;
+use crate::wire::control::{PhaseKind, SessionLimits};
+use crate::wire::load::{Key, Purpose};
+
+/// A client's test.
+#[derive(Debug)]
+pub struct Session {
+    /// Its number.
+    pub id: SessionId,
+    /// What its load connections must show.
+    pub key: Key,
+    /// What it may use.
+    pub limits: SessionLimits,
+    /// When it began, on the monotonic clock.
+    pub began_ns: u64,
+    /// Set at its end, for every thread that works for it.
+    pub ended: AtomicBool,
+    state: Mutex<State>,
+}
+
+/// What changes during a session.
+#[derive(Debug)]
+pub struct State {
+    /// The phase that the client has announced.
+    pub phase: PhaseKind,
+    /// The load of the present phase, from the server ...
+    pub down: Arc<Shared>,
+    /// ... and to it.
+    pub up: Arc<Shared>,
+    /// Load connections of the phase, downwards and upwards.
+    pub flows: [u16; 2],
+    /// Bytes received in earlier phases.
+    pub received: u64,
+    /// The client's address of probes, which has proved to receive them.
+    pub probes_from: Option<SocketAddr>,
+    /// Requests that arrived.
+    pub arrivals: Vec<ArrivalRow>,
+    /// The server's own ladder.
+    pub ladder: Ladder,
+    /// Its probes, by their sequence numbers.
+    pub ladder_rows: Vec<LadderRow>,
+    /// Stamps of packets sent for this session.
+    pub departures: Departures<(bool, u64)>,
+    /// What this end has recorded.
+    pub stages: Vec<StageRow>,
+    /// As well.
+    pub goodput: Vec<GoodputRow>,
+    /// As well.
+    pub local: Vec<LocalRow>,
+    /// Records of the loads of earlier phases.
+    pub ended_loads: ServerRecords,
+    /// Whether another test ran at the same time.
+    pub shared: bool,
+}
+
+/// More rows of a kind are not kept: the session's time bounds them, unless a client floods.
+pub const MOST_ROWS: usize = 200_000;
+
+impl Session {
+    /// A new one.
+    pub fn new(id: SessionId, key: Key, limits: SessionLimits) -> Self {
+        let began_ns = monotonic_ns();
+        let state = State {
+            phase: PhaseKind::Idle,
+            down: Arc::default(),
+            up: Arc::default(),
+            flows: [0; 2],
+            received: 0,
+            probes_from: None,
+            arrivals: Vec::new(),
+            ladder: Ladder::starting_at(began_ns),
+            ladder_rows: Vec::new(),
+            departures: Departures::default(),
+            stages: Vec::new(),
+            goodput: Vec::new(),
+            local: Vec::new(),
+            ended_loads: ServerRecords::default(),
+            shared: false,
+        };
+        Self { id, key, limits, began_ns, ended: AtomicBool::new(false), state: Mutex::new(state) }
+    }
+
+    /// Its state, for a moment.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    /// Ends it and its load.
+    pub fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+        self.state().stop_load();
+    }
+}
+
+impl State {
+    /// Ends the present phase's load, and begins another phase.
+    pub fn begin(&mut self, phase: PhaseKind) {
+        self.stop_load();
+        self.phase = phase;
+    }
+
+    /// The load that a connection of this purpose belongs to; `None` if the phase has no such load, or too many
+    /// connections.
+    pub fn admit(&mut self, purpose: Purpose, most: u16) -> Option<Arc<Shared>> {
+        let (load, count, belongs) = match purpose {
+            Purpose::Download => (&self.down, &mut self.flows[0], self.phase.loads_down()),
+            Purpose::Upload => (&self.up, &mut self.flows[1], self.phase.loads_up()),
+            Purpose::Exchange => return None,
+        };
+        (belongs && *count < most).then(|| {
+            *count += 1;
+            Arc::clone(load)
+        })
+    }
+
+    /// Bytes of the load that have arrived so far, in all phases.
+    pub fn received_bytes(&self) -> u64 {
+        self.received + self.up.received.load(Ordering::Relaxed)
+    }
+
+    fn stop_load(&mut self) {
+        self.flows = [0; 2];
+        self.received = self.received_bytes();
+        for load in [std::mem::take(&mut self.down), std::mem::take(&mut self.up)] {
+            load.stop.store(true, Ordering::Relaxed);
+            let log = load.take_log();
+            let end = &mut self.ended_loads.end;
+            end.flows.extend(log.flows);
+            end.stages.extend(log.stages);
+            end.failures.extend(log.failures);
+            end.congestion = log.congestion.or(end.congestion.take());
+        }
+    }
+
+    /// Everything that was recorded.
+    pub fn records(&mut self) -> ServerRecords {
+        self.stop_load();
+        let mut records = std::mem::take(&mut self.ended_loads);
+        records.end.ladder = self.ladder_rows.clone();
+        records.end.stages.append(&mut self.stages);
+        records.end.goodput = std::mem::take(&mut self.goodput);
+        records.end.local = std::mem::take(&mut self.local);
+        records.arrivals = std::mem::take(&mut self.arrivals);
+        records.shared = self.shared;
+        records
+    }
+}

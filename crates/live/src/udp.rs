@@ -1,0 +1,173 @@
+//! The UDP socket of the probes: every packet is stamped by the kernel where it can, and carries its own TTL.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use bufferscope_endpoint::error_queue::{Notice, report_errors, take_notice};
+use bufferscope_endpoint::options::{set_buffer, set_int};
+use bufferscope_endpoint::timestamping::stamp_datagrams;
+use nix::errno::Errno;
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout};
+use nix::sys::socket::{
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, SockaddrStorage, bind, connect,
+    getsockname, recvmsg, sendmsg, socket,
+};
+
+use crate::time::realtime_ns;
+use crate::wire::probe::{PACKET_BYTES, Packet};
+
+/// Room for the probes that arrive while this program does not run.
+const BUFFER_BYTES: u32 = 1 << 20;
+/// Longer packets are not ours.
+const LONGEST: usize = 2048;
+/// An earlier packet's ICMP error is reported by the next call, which must then be repeated; more than one may be pending.
+const ATTEMPTS: usize = 4;
+
+/// A probe that arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// It.
+    pub packet: Packet,
+    /// Who sent it.
+    pub from: SocketAddr,
+    /// When the kernel received it, on the real-time clock.
+    pub at_ns: u64,
+    /// Whether that is the kernel's stamp, not this program's.
+    pub by_kernel: bool,
+}
+
+/// A socket for probes.
+#[derive(Debug)]
+pub struct ProbeSocket {
+    socket: OwnedFd,
+    is_ipv6: bool,
+}
+
+impl ProbeSocket {
+    /// Opens one at an address, which receives from `remote` only, if that is given.
+    pub fn open(local: SocketAddr, remote: Option<SocketAddr>) -> io::Result<Self> {
+        let is_ipv6 = local.is_ipv6();
+        let family = if is_ipv6 { AddressFamily::Inet6 } else { AddressFamily::Inet };
+        let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+        let socket = socket(family, SockType::Datagram, flags, None)?;
+        if is_ipv6 {
+            set_int(&socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 1)?;
+        }
+        set_buffer(&socket, [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF], BUFFER_BYTES)?;
+        report_errors(&socket, is_ipv6)?;
+        stamp_datagrams(&socket, true)?;
+        bind(socket.as_raw_fd(), &SockaddrStorage::from(local))?;
+        if let Some(remote) = remote {
+            connect(socket.as_raw_fd(), &SockaddrStorage::from(remote))?;
+        }
+        Ok(Self { socket, is_ipv6 })
+    }
+
+    /// The address that it is bound to.
+    pub fn local(&self) -> io::Result<SocketAddr> {
+        let address: SockaddrStorage = getsockname(self.socket.as_raw_fd())?;
+        let v4 = address.as_sockaddr_in().map(|v4| SocketAddr::from((v4.ip(), v4.port())));
+        v4.or_else(|| address.as_sockaddr_in6().map(|v6| SocketAddr::from((v6.ip(), v6.port()))))
+            .ok_or_else(|| io::Error::other("a UDP socket without an address"))
+    }
+
+    /// Sends a packet with the TTL that it names, or the system's if that is 0. Returns whether it could be sent.
+    pub fn send(&self, packet: &Packet, to: Option<SocketAddr>) -> io::Result<bool> {
+        self.send_with_ttl(packet, packet.ttl, to)
+    }
+
+    /// As [`Self::send`], with another TTL than the packet names: that is of the request that it answers.
+    pub fn send_with_ttl(&self, packet: &Packet, ttl: u8, to: Option<SocketAddr>) -> io::Result<bool> {
+        let bytes = packet.bytes();
+        let content = [io::IoSlice::new(&bytes)];
+        let hops = i32::from(ttl);
+        let with_ttl = match (ttl, self.is_ipv6) {
+            (0, _) => &[][..],
+            (_, false) => &[ControlMessage::Ipv4Ttl(&hops)],
+            (_, true) => &[ControlMessage::Ipv6HopLimit(&hops)],
+        };
+        let to = to.map(SockaddrStorage::from);
+        for _ in 0..ATTEMPTS {
+            match sendmsg(self.socket.as_raw_fd(), &content, with_ttl, MsgFlags::empty(), to.as_ref()) {
+                Ok(_) => return Ok(true),
+                // A full queue of this machine's own device drops packets like any other queue.
+                Err(Errno::EAGAIN | Errno::ENOBUFS) => return Ok(false),
+                Err(error) if is_about_earlier_packets(error) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Takes the next packet that arrived; `None` if there is none. What is not a probe is dropped.
+    pub fn receive(&self) -> io::Result<Option<Arrival>> {
+        loop {
+            let mut bytes = [0; LONGEST];
+            let mut control = Vec::with_capacity(256);
+            let mut into = [io::IoSliceMut::new(&mut bytes)];
+            let raw = self.socket.as_raw_fd();
+            let message = match recvmsg::<SockaddrStorage>(raw, &mut into, Some(&mut control), MsgFlags::empty()) {
+                Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
+                Err(error) if is_about_earlier_packets(error) => continue,
+                other => other?,
+            };
+            let stamp = message.cmsgs()?.find_map(|control| match control {
+                ControlMessageOwned::ScmTimestampsns(stamps) => {
+                    let (seconds, rest) = (stamps.system.tv_sec(), stamps.system.tv_nsec());
+                    u64::try_from(seconds).ok()?.checked_mul(1_000_000_000)?.checked_add(u64::try_from(rest).ok()?)
+                }
+                _ => None,
+            });
+            let from = message.address.and_then(|address| {
+                let v4 = address.as_sockaddr_in().map(|v4| SocketAddr::from((v4.ip(), v4.port())));
+                v4.or_else(|| address.as_sockaddr_in6().map(|v6| SocketAddr::from((v6.ip(), v6.port()))))
+            });
+            let length = message.bytes;
+            if let (Some(packet), Some(from)) = (Packet::parse(&bytes[..length]), from) {
+                let by_kernel = stamp.is_some();
+                return Ok(Some(Arrival { packet, from, at_ns: stamp.unwrap_or_else(realtime_ns), by_kernel }));
+            }
+        }
+    }
+
+    /// Takes the next entry of the error queue, with the copy or quotation of the packet in `buffer`.
+    pub fn notice(&self, buffer: &mut [u8]) -> io::Result<Option<Notice>> {
+        take_notice(&self.socket, buffer)
+    }
+
+    /// Waits until something arrives or the time has passed.
+    pub fn wait(&self, at_most: Duration) -> io::Result<()> {
+        let timeout = PollTimeout::try_from(at_most).unwrap_or(PollTimeout::MAX);
+        match nix::poll::poll(&mut [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)], timeout) {
+            Ok(_) | Err(Errno::EINTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The packet in a copy, which begins with the headers that the kernel put before it.
+pub fn copied(copy: &[u8]) -> Option<Packet> {
+    Packet::parse(copy.get(copy.len().checked_sub(PACKET_BYTES)?..)?)
+}
+
+/// Errors that ICMP messages about earlier packets cause (`icmp_err_convert` in net/ipv4/icmp.c, and MTU changes).
+fn is_about_earlier_packets(error: Errno) -> bool {
+    matches!(
+        error,
+        Errno::EHOSTUNREACH
+            | Errno::ENETUNREACH
+            | Errno::ECONNREFUSED
+            | Errno::EPROTO
+            | Errno::ENOPROTOOPT
+            | Errno::EHOSTDOWN
+            | Errno::ENONET
+            | Errno::EOPNOTSUPP
+            | Errno::EMSGSIZE
+            | Errno::EACCES
+            | Errno::ENETDOWN
+    )
+}
