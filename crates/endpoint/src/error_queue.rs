@@ -72,7 +72,7 @@ pub fn report_errors(socket: &OwnedFd, is_ipv6: bool) -> io::Result<()> {
 
 /// Takes the next entry of a socket's error queue; `None` if it is empty.
 pub fn take_notice(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<Notice>> {
-    let mut control = Vec::with_capacity(CONTROL_BYTES);
+    let mut control = [0; CONTROL_BYTES];
     let mut into = [IoSliceMut::new(buffer)];
     let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
     let message = match recvmsg::<()>(socket.as_raw_fd(), &mut into, Some(&mut control), flags) {

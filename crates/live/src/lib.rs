@@ -1,5 +1,6 @@
 //! The two ends of a live test: `serve` on one machine, `measure` on another.
 
+pub mod command;
 pub mod cookie;
 pub mod departures;
 pub mod client;

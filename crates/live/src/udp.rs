@@ -22,6 +22,8 @@ use crate::wire::probe::{PACKET_BYTES, Packet};
 
 /// Room for the probes that arrive while this program does not run.
 const BUFFER_BYTES: u32 = 1 << 20;
+/// Room for the control messages of one packet.
+const CONTROL_BYTES: usize = 256;
 /// Longer packets are not ours.
 const LONGEST: usize = 2048;
 /// An earlier packet's ICMP error is reported by the next call, which must then be repeated; more than one may be pending.
@@ -107,7 +109,7 @@ impl ProbeSocket {
     pub fn receive(&self) -> io::Result<Option<Arrival>> {
         loop {
             let mut bytes = [0; LONGEST];
-            let mut control = Vec::with_capacity(256);
+            let mut control = [0; CONTROL_BYTES];
             let mut into = [io::IoSliceMut::new(&mut bytes)];
             let raw = self.socket.as_raw_fd();
             let message = match recvmsg::<SockaddrStorage>(raw, &mut into, Some(&mut control), MsgFlags::empty()) {

@@ -39,6 +39,9 @@ pub enum ConnectError {
     /// Something else answers.
     #[error("{0}: it does not answer as `bufferscope serve` does: {1}")]
     NotOurs(SocketAddr, String),
+    /// Something on this machine failed.
+    #[error("{0}")]
+    Here(io::Error),
     /// The server gives a reason.
     #[error("the server refuses the test: {0}")]
     Declined(String),

@@ -13,7 +13,7 @@ use crate::wire::load::{ACCEPTED, Opening, Purpose};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Opens a load connection on a thread of its own, which ends when `shared` asks for it.
-pub fn start(server: SocketAddr, opening: Opening, shared: &Arc<Shared>) -> io::Result<()> {
+pub(super) fn start(server: SocketAddr, opening: Opening, shared: &Arc<Shared>) -> io::Result<()> {
     let shared = Arc::clone(shared);
     let body = move || match open(server, &opening) {
         Ok(socket) => match opening.purpose {

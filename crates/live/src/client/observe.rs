@@ -1,0 +1,271 @@
+//! From what was recorded to what a verdict needs: one clock, and the phase of each row.
+
+use bufferscope_verdict::Observations;
+use bufferscope_verdict::input::{
+    AnswerKind, Direction, Echo, End, EndName, Ends, FlowSample, GoodputSample, LadderProbe, LinkKind, LocalSample, Lost,
+    Parameters, Phase, Stage, StageDelay, TcpProbe, TcpProbeKind,
+};
+
+use super::{Measurement, PhaseRecord};
+use crate::local::{self, EndFacts};
+use crate::records::{self, EndRecords, FlowRow, HopAnswer, LadderRow, LocalRow};
+use crate::wire::control::PhaseKind;
+
+/// The observations of a test, by phase. Times are nanoseconds since its beginning, on the client's clock. What lies between two phases
+/// is left out.
+pub fn observations(measurement: &Measurement, interval_ns: u64) -> Observations {
+    let clock = Clock::of(measurement);
+    let mut phases: Vec<Phase> = measurement.phases.iter().map(|phase| empty(phase, measurement.start_ns)).collect();
+    let arrived: std::collections::HashSet<u64> =
+        measurement.server.iter().flat_map(|server| server.arrivals.iter().map(|row| row.seq)).collect();
+    let knows_arrivals = measurement.server.is_some();
+    let mut sort = Sorter { phases: &mut phases };
+
+    for (seq, probe) in measurement.probes.iter().enumerate() {
+        let t_ns = clock.client(probe.t_ns);
+        if probe.ttl > 0 {
+            sort.at(t_ns, |phase| phase.ladder.push(own_hop(probe, t_ns)));
+            continue;
+        }
+        let lost = probe.reply.is_none().then_some(match (knows_arrivals, arrived.contains(&(seq as u64))) {
+            (false, _) => Lost::Unknown,
+            (true, true) => Lost::Down,
+            (true, false) => Lost::Up,
+        });
+        let echo = Echo {
+            t_ns,
+            rtt_ns: probe.rtt_ns().map(signed),
+            up_ns: probe.reply.map(|reply| reply.arrived_ns.wrapping_sub(probe.t_ns) as i64),
+            down_ns: probe.reply.map(|reply| reply.back_ns.wrapping_sub(reply.answered_ns) as i64),
+            lost,
+        };
+        sort.at(t_ns, |phase| phase.echoes.push(echo));
+    }
+    for exchange in &measurement.exchanges {
+        let t_ns = clock.client(exchange.t_ns);
+        for (kind, rtt_ns) in
+            [(TcpProbeKind::Connect, exchange.connect_ns), (TcpProbeKind::Exchange, exchange.exchange_ns)]
+        {
+            // A connection that failed has no exchange.
+            if kind == TcpProbeKind::Connect || exchange.connect_ns.is_some() {
+                let probe = TcpProbe { t_ns, kind, direction: None, rtt_ns: rtt_ns.map(signed) };
+                sort.at(t_ns, |phase| phase.tcp_probes.push(probe));
+            }
+        }
+    }
+    for &(is_down, sent_ns, rtt_ns) in &measurement.marks {
+        let t_ns = clock.client(sent_ns);
+        let direction = Some(if is_down { Direction::Down } else { Direction::Up });
+        let probe = TcpProbe { t_ns, kind: TcpProbeKind::OnLoad, direction, rtt_ns: Some(signed(rtt_ns)) };
+        sort.at(t_ns, |phase| phase.tcp_probes.push(probe));
+    }
+    sort.end(&measurement.client, EndName::Client, |t_ns| clock.client(t_ns));
+    if let Some(server) = &measurement.server {
+        sort.end(&server.end, EndName::Server, |t_ns| clock.server(t_ns));
+    }
+    let server_distance = measurement.server.as_ref().and_then(|server| distance(&server.end.ladder));
+    let server_facts = measurement.server.as_ref().map_or(&measurement.welcome.end, |server| &server.facts);
+    Observations {
+        phases,
+        ends: Ends {
+            client: end(&measurement.facts, measurement.distance),
+            server: end(server_facts, server_distance),
+        },
+        parameters: Parameters {
+            probe_interval_ns: Some(signed(interval_ns)),
+            congestion: measurement.client.congestion.clone().or_else(|| {
+                measurement.server.as_ref().and_then(|server| server.end.congestion.clone())
+            }),
+            mtu_bytes: None,
+        },
+    }
+}
+
+fn signed(ns: u64) -> i64 {
+    i64::try_from(ns).unwrap_or(i64::MAX)
+}
+
+fn empty(phase: &PhaseRecord, start_ns: u64) -> Phase {
+    Phase {
+        kind: match phase.kind {
+            PhaseKind::Idle => bufferscope_verdict::input::PhaseKind::Idle,
+            PhaseKind::Download => bufferscope_verdict::input::PhaseKind::Download,
+            PhaseKind::Upload => bufferscope_verdict::input::PhaseKind::Upload,
+            PhaseKind::Both => bufferscope_verdict::input::PhaseKind::Both,
+            PhaseKind::CoolDown => bufferscope_verdict::input::PhaseKind::CoolDown,
+        },
+        start_ns: phase.start_ns.wrapping_sub(start_ns) as i64,
+        end_ns: phase.end_ns.wrapping_sub(start_ns) as i64,
+        levelled: phase.levelled,
+        ..Phase::default()
+    }
+}
+
+/// Maps both ends' clocks to nanoseconds since the test's beginning.
+struct Clock {
+    start_ns: u64,
+    /// The server's clock minus the client's, to within half a round trip.
+    server_ahead_ns: i64,
+}
+
+impl Clock {
+    fn of(measurement: &Measurement) -> Self {
+        let best = measurement.probes.iter().filter_map(|probe| Some((probe.rtt_ns()?, probe))).min_by_key(|(rtt, _)| *rtt);
+        let server_ahead_ns = best.and_then(|(rtt_ns, probe)| {
+            let reply = probe.reply?;
+            Some(reply.arrived_ns.wrapping_sub(probe.t_ns.wrapping_add(rtt_ns / 2)) as i64)
+        });
+        Self { start_ns: measurement.start_ns, server_ahead_ns: server_ahead_ns.unwrap_or(0) }
+    }
+
+    fn client(&self, realtime_ns: u64) -> i64 {
+        realtime_ns.wrapping_sub(self.start_ns) as i64
+    }
+
+    fn server(&self, realtime_ns: u64) -> i64 {
+        self.client(realtime_ns).wrapping_sub(self.server_ahead_ns)
+    }
+}
+
+fn own_hop(probe: &super::Probe, t_ns: i64) -> LadderProbe {
+    let row = match (&probe.error, probe.rtt_ns()) {
+        (_, Some(rtt_ns)) => LadderRow {
+            t_ns: probe.t_ns,
+            ttl: probe.ttl,
+            address: None,
+            rtt_ns: Some(rtt_ns),
+            kind: HopAnswer::Destination,
+            mpls: false,
+        },
+        (Some(error), None) => error.clone(),
+        (None, None) => LadderRow {
+            t_ns: probe.t_ns,
+            ttl: probe.ttl,
+            address: None,
+            rtt_ns: None,
+            kind: HopAnswer::Exceeded,
+            mpls: false,
+        },
+    };
+    hop(&row, EndName::Client, t_ns)
+}
+
+fn hop(row: &LadderRow, end: EndName, t_ns: i64) -> LadderProbe {
+    LadderProbe {
+        t_ns,
+        end,
+        ttl: row.ttl,
+        address: row.address.clone(),
+        rtt_ns: row.rtt_ns.map(signed),
+        kind: match row.kind {
+            HopAnswer::Exceeded => AnswerKind::Exceeded,
+            HopAnswer::Echo => AnswerKind::Echo,
+            HopAnswer::Unreachable => AnswerKind::Unreachable,
+            HopAnswer::Destination => AnswerKind::Destination,
+        },
+        mpls: row.mpls,
+    }
+}
+
+fn distance(ladder: &[LadderRow]) -> Option<u8> {
+    ladder.iter().filter(|row| row.kind == HopAnswer::Destination).map(|row| row.ttl).min()
+}
+
+fn end(facts: &EndFacts, hops_to_other: Option<u8>) -> End {
+    End {
+        link: match facts.link {
+            local::LinkKind::Ethernet => LinkKind::Ethernet,
+            local::LinkKind::Wifi => LinkKind::Wifi,
+            local::LinkKind::Loopback => LinkKind::Loopback,
+            local::LinkKind::Virtual => LinkKind::Virtual,
+            local::LinkKind::Tunnel => LinkKind::Tunnel,
+            local::LinkKind::Cellular => LinkKind::Cellular,
+            local::LinkKind::Unknown => LinkKind::Unknown,
+        },
+        link_bps: facts.link_bps,
+        expected_wifi_bps: facts.expected_wifi_bps,
+        qdisc: facts.qdisc.clone(),
+        ring_packets: facts.ring_packets,
+        bql: facts.bql,
+        software_stamps: facts.software_stamps.unwrap_or(false),
+        hops_to_other,
+        unknown: facts.unknown.clone(),
+    }
+}
+
+/// Puts rows into the phases that they belong to.
+struct Sorter<'a> {
+    phases: &'a mut [Phase],
+}
+
+impl Sorter<'_> {
+    fn at(&mut self, t_ns: i64, put: impl FnOnce(&mut Phase)) {
+        if let Some(phase) = self.phases.iter_mut().find(|phase| (phase.start_ns..=phase.end_ns).contains(&t_ns)) {
+            put(phase);
+        }
+    }
+
+    fn end(&mut self, found: &EndRecords, name: EndName, time: impl Fn(u64) -> i64) {
+        let (sends, receives) = match name {
+            EndName::Client => (Direction::Up, Direction::Down),
+            EndName::Server => (Direction::Down, Direction::Up),
+        };
+        // The client's own ladder is in its probes.
+        for row in &found.ladder {
+            let t_ns = time(row.t_ns);
+            self.at(t_ns, |phase| phase.ladder.push(hop(row, name, t_ns)));
+        }
+        for row in &found.stages {
+            let t_ns = time(row.t_ns);
+            let stage = match row.stage {
+                records::Stage::SendBuffer => Stage::SendBuffer,
+                records::Stage::Qdisc => Stage::Qdisc,
+            };
+            let delay = StageDelay { t_ns, end: name, stage, delay_ns: signed(row.delay_ns) };
+            self.at(t_ns, |phase| phase.stages.push(delay));
+        }
+        for row in &found.flows {
+            let t_ns = time(row.t_ns);
+            self.at(t_ns, |phase| phase.flows.push(flow(row, t_ns, sends)));
+        }
+        for row in &found.goodput {
+            let t_ns = time(row.t_ns);
+            let sample = GoodputSample { t_ns, direction: receives, bytes: row.bytes };
+            self.at(t_ns, |phase| phase.goodput.push(sample));
+        }
+        for row in &found.local {
+            let t_ns = time(row.t_ns);
+            self.at(t_ns, |phase| phase.local.push(local_sample(row, t_ns, name)));
+        }
+    }
+}
+
+fn flow(row: &FlowRow, t_ns: i64, direction: Direction) -> FlowSample {
+    FlowSample {
+        t_ns,
+        direction,
+        flow: u32::from(row.flow),
+        srtt_ns: signed(row.srtt_ns),
+        min_rtt_ns: signed(row.min_rtt_ns.unwrap_or(0)),
+        cwnd_bytes: row.cwnd_bytes,
+        notsent_bytes: row.notsent_bytes,
+        retransmits: row.retransmits,
+        delivered_bytes: row.delivered_bytes,
+        busy_us: row.busy_us,
+        rwnd_limited_us: row.rwnd_limited_us,
+        sndbuf_limited_us: row.sndbuf_limited_us,
+        delivered_ce: row.delivered_ce,
+    }
+}
+
+fn local_sample(row: &LocalRow, t_ns: i64, end: EndName) -> LocalSample {
+    LocalSample {
+        t_ns,
+        end,
+        qdisc_bytes: row.sample.qdisc_bytes,
+        qdisc_drops: row.sample.qdisc_drops,
+        ring_bytes: row.sample.ring_bytes,
+        cpu_busy: row.sample.cpu_busy,
+        softirq: row.sample.softirq,
+    }
+}

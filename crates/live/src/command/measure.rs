@@ -1,0 +1,258 @@
+//! `bufferscope-live measure`.
+
+use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::json;
+
+use crate::client::observe::observations;
+use crate::client::{Event, Measurement, Settings, measure};
+use crate::time::MS;
+use crate::wire::DEFAULT_PORT;
+use crate::wire::control::PhaseKind;
+use crate::wire::token::Token;
+
+/// Its options.
+#[derive(Debug, Args)]
+pub struct MeasureArguments {
+    /// The server: a name or an address, with a port if it is not 47300
+    #[arg(value_name = "HOST[:PORT]")]
+    host: String,
+    /// The token that `serve` printed; other users of this machine can see it while the test runs, unlike in a file or in the environment
+    #[arg(long, env = "BUFFERSCOPE_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    token: Option<String>,
+    /// Read the token from a file
+    #[arg(long, value_name = "FILE", conflicts_with = "token")]
+    token_file: Option<PathBuf>,
+    /// Phases between the idle one and the cool-down, in their order
+    #[arg(long, value_delimiter = ',', default_value = "download,upload,both", value_name = "PHASES")]
+    phases: Vec<Loaded>,
+    /// Probe without load
+    #[arg(long, conflicts_with = "phases")]
+    idle: bool,
+    /// Load connections in each direction [default: 4, and more as long as they make the load faster, up to 16]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=64))]
+    flows: Option<u16>,
+    /// Congestion control of the load, by its name in Linux; empty: the default of each end
+    #[arg(long, default_value = "cubic", value_name = "NAME")]
+    congestion: String,
+    /// Interface whose queues are looked at [default: the one of the route to the server]
+    #[arg(long, value_name = "NAME")]
+    interface: Option<String>,
+    /// Longest duration of a loaded phase in seconds
+    #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(10..=120))]
+    at_most: u64,
+    /// Time between two probes in milliseconds
+    #[arg(long, default_value_t = 20, value_name = "MILLISECONDS", value_parser = clap::value_parser!(u64).range(5..=1000))]
+    interval: u64,
+    /// Print what happens as lines of JSON
+    #[arg(long)]
+    events: bool,
+    /// Use IPv4
+    #[arg(short = '4', conflicts_with = "v6")]
+    v4: bool,
+    /// Use IPv6
+    #[arg(short = '6')]
+    v6: bool,
+}
+
+/// A phase with load.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Loaded {
+    Idle,
+    Download,
+    Upload,
+    Both,
+}
+
+/// Runs a test.
+pub async fn run(arguments: &MeasureArguments) -> Result<ExitCode, String> {
+    let settings = settings(arguments)?;
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let (terminated, flag) = (signals()?, Arc::clone(&interrupted));
+    tokio::spawn(async move {
+        let mut terminated = terminated;
+        loop {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminated.recv() => {}
+            }
+            if flag.swap(true, Ordering::Relaxed) {
+                // Asked twice, so it does not wait for the server's records.
+                std::process::exit(130);
+            }
+        }
+    });
+    let printer = Printer { events: arguments.events, host: &arguments.host, settings: &settings };
+    let measurement =
+        measure(&settings, &interrupted, |event| printer.event(&event)).await.map_err(|error| error.to_string())?;
+    let observed = observations(&measurement, settings.interval.as_nanos() as u64);
+    let verdict = bufferscope_verdict::judge(&observed);
+    printer.end(&measurement, &observed, &verdict);
+    Ok(if measurement.ended_early.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn signals() -> Result<tokio::signal::unix::Signal, String> {
+    tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).map_err(|error| error.to_string())
+}
+
+fn settings(arguments: &MeasureArguments) -> Result<Settings, String> {
+    let token: Token = match (&arguments.token, &arguments.token_file) {
+        (Some(token), _) => token.parse().map_err(|error| format!("--token: {error}"))?,
+        (None, Some(file)) => {
+            let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+            text.parse().map_err(|error| format!("{}: {error}", file.display()))?
+        }
+        (None, None) => {
+            return Err("no token: give the one that `bufferscope serve` printed with --token, --token-file or in BUFFERSCOPE_TOKEN".to_owned());
+        }
+    };
+    let mut phases = vec![PhaseKind::Idle];
+    if !arguments.idle {
+        phases.extend(arguments.phases.iter().filter_map(|phase| match phase {
+            Loaded::Idle => None,
+            Loaded::Download => Some(PhaseKind::Download),
+            Loaded::Upload => Some(PhaseKind::Upload),
+            Loaded::Both => Some(PhaseKind::Both),
+        }));
+        phases.push(PhaseKind::CoolDown);
+    }
+    Ok(Settings {
+        server: resolve(&arguments.host, arguments.v4, arguments.v6)?,
+        token,
+        phases,
+        flows: arguments.flows,
+        congestion: arguments.congestion.clone(),
+        interface: arguments.interface.clone(),
+        at_most: Duration::from_secs(arguments.at_most),
+        interval: Duration::from_millis(arguments.interval),
+    })
+}
+
+fn resolve(host: &str, v4: bool, v6: bool) -> Result<SocketAddr, String> {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    if let Ok(address) = bare.parse::<IpAddr>() {
+        return Ok((address, DEFAULT_PORT).into());
+    }
+    let found = match host.rsplit_once(':') {
+        Some((_, port)) if port.parse::<u16>().is_ok() => host.to_socket_addrs(),
+        Some((_, port)) => return Err(format!("{host}: found the port `{port}`; allowed: a number from 1 to 65535")),
+        None => (host, DEFAULT_PORT).to_socket_addrs(),
+    };
+    let addresses: Vec<_> = found.map_err(|error| format!("{host}: {error}"))?.collect();
+    let wanted = addresses.iter().find(|address| (!v4 || address.is_ipv4()) && (!v6 || address.is_ipv6()));
+    wanted.copied().ok_or_else(|| format!("{host}: has no address of the wanted kind"))
+}
+
+/// Prints what happens: as JSON for a program, or as text.
+struct Printer<'a> {
+    events: bool,
+    host: &'a str,
+    settings: &'a Settings,
+}
+
+impl Printer<'_> {
+    fn event(&self, event: &Event<'_>) {
+        let ms = |ns: u64| ns as f64 / MS as f64;
+        let mbit = |bps: Option<f64>| bps.map(|bps| bps / 1e6);
+        match event {
+            Event::Queued(position) if self.events => self.line(&json!({"event": "queued", "position": position})),
+            Event::Queued(position) => self.text(&format!("waiting: {position} before this test")),
+            Event::Start(welcome, facts) if self.events => self.line(&json!({
+                "event": "start",
+                "version": env!("CARGO_PKG_VERSION"),
+                "host": self.host,
+                "address": self.settings.server.to_string(),
+                "realtime_ns": crate::time::realtime_ns(),
+                "phases": self.settings.phases,
+                "parameters": {
+                    "congestion": self.settings.congestion,
+                    "flows": self.settings.flows,
+                    "at_most_s": self.settings.at_most.as_secs(),
+                    "interval_ms": self.settings.interval.as_millis() as u64,
+                },
+                "server": {"version": welcome.version, "kernel": welcome.end.kernel},
+                "client": {"kernel": facts.kernel},
+                "seen_as": welcome.seen_as,
+            })),
+            Event::Start(..) => self.text(&format!("testing the connection to {}", self.settings.server)),
+            Event::Phase(phase, at_most_s) if self.events => self.line(&json!({
+                "event": "phase", "phase": phase, "t_ns": 0, "at_most_s": at_most_s,
+            })),
+            Event::Phase(phase, at_most_s) => self.text(&format!("{}: at most {at_most_s} s", phase.name())),
+            Event::Progress(progress) if self.events => self.line(&json!({
+                "event": "progress",
+                "t_ns": progress.t_ns,
+                "phase": progress.phase,
+                "rtt_ms": progress.rtt_ns.map(ms),
+                "down_mbit": mbit(progress.rates_bps[0]),
+                "up_mbit": mbit(progress.rates_bps[1]),
+                "left_s": progress.left_s,
+            })),
+            Event::Progress(_) => {}
+            Event::Warning(text) if self.events => self.line(&json!({"event": "warning", "text": text})),
+            Event::Warning(text) => self.text(&format!("warning: {text}")),
+        }
+    }
+
+    fn end(
+        &self,
+        measurement: &Measurement,
+        observed: &bufferscope_verdict::Observations,
+        verdict: &bufferscope_verdict::Verdict,
+    ) {
+        let warnings = measurement.warnings.iter().chain(&measurement.client.failures);
+        let of_server = measurement.server.iter().flat_map(|server| &server.end.failures);
+        let mut told: Vec<&String> = Vec::new();
+        for warning in warnings.chain(of_server) {
+            if !told.contains(&warning) {
+                told.push(warning);
+                self.event(&Event::Warning(warning.clone()));
+            }
+        }
+        if self.events {
+            self.line(&json!({
+                "event": "end",
+                "complete": measurement.ended_early.is_none(),
+                "reason": measurement.ended_early,
+                "observations": observed,
+                "verdict": verdict,
+                "accuracy": {
+                    "rx_stamps": if measurement.stamped_by_kernel { "kernel" } else { "user" },
+                    "timing_error_p99_ns": p99(&measurement.send_errors_ns),
+                },
+            }));
+            return;
+        }
+        if let Some(reason) = &measurement.ended_early {
+            self.text(&format!("the test ended early: {reason}"));
+        }
+        let mut out = io::stdout().lock();
+        for sentence in &verdict.sentences {
+            let _ = writeln!(out, "{sentence}");
+        }
+    }
+
+    fn line(&self, event: &serde_json::Value) {
+        let mut out = io::stdout().lock();
+        let _ = writeln!(out, "{event}");
+        let _ = out.flush();
+    }
+
+    fn text(&self, text: &str) {
+        let _ = writeln!(io::stderr(), "{text}");
+    }
+}
+
+/// The 99th percentile; `None` without values.
+fn p99(values: &[u64]) -> Option<u64> {
+    let mut values = values.to_vec();
+    let at = values.len().checked_sub(1)? * 99 / 100;
+    Some(*values.select_nth_unstable(at).1)
+}
