@@ -77,6 +77,11 @@ impl ProbeSocket {
             .ok_or_else(|| io::Error::other("a UDP socket without an address"))
     }
 
+    /// Whether it can send to an address of this family.
+    pub fn reaches(&self, address: SocketAddr) -> bool {
+        address.is_ipv6() == self.is_ipv6
+    }
+
     /// Sends a packet with the TTL that it names, or the system's if that is 0. Returns whether it could be sent.
     pub fn send(&self, packet: &Packet, to: Option<SocketAddr>) -> io::Result<bool> {
         self.send_with_ttl(packet, packet.ttl, to)

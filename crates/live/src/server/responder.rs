@@ -131,7 +131,8 @@ impl Responder<'_> {
             return Ok(());
         }
         let mut state = session.state();
-        let Some(to) = state.probes_from else { return Ok(()) };
+        // Another address family's sessions belong to another responder.
+        let Some(to) = state.probes_from.filter(|to| self.socket.reaches(*to)) else { return Ok(()) };
         let Some(ttl) = state.ladder.next(monotonic_ns()) else { return Ok(()) };
         if state.ladder_rows.len() >= MOST_ROWS {
             return Ok(());
