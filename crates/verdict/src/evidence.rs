@@ -1,0 +1,104 @@
+//! The facts that a verdict rests on, and what limits it.
+
+use crate::baseline::Baseline;
+use crate::input::{LinkKind, Observations};
+use crate::ladder::Lengths;
+use crate::outcome::{name, phase_name};
+use crate::verdict::{Fact, Idle, PhaseVerdict};
+use crate::words::{count, delay, percent, rate};
+
+/// The facts.
+pub(crate) fn evidence(idle: &Idle, phases: &[PhaseVerdict]) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    let mut add = |text: String, value: String| facts.push(Fact { text, value });
+    let mut ns = |text: String, value: Option<i64>| {
+        if let Some(value) = value {
+            add(text, delay(value as f64));
+        }
+    };
+    ns("median round-trip time of the idle path".to_owned(), idle.rtt.p50_ns);
+    for phase in phases {
+        let load = phase_name(phase.kind);
+        ns(format!("median added delay, {load}"), phase.numbers.added.p50_ns);
+        ns(format!("a rise of the delay must exceed, {load}"), phase.numbers.threshold_ns);
+        for numbers in &phase.numbers.directions {
+            let way = name(numbers.direction);
+            ns(format!("median change of the {way} delay, {load}"), numbers.added.p50_ns);
+            ns(
+                format!("rise of the load's own round-trip time ({way}), {load}"),
+                numbers.load.and_then(|load| load.rtt_rise_ns),
+            );
+        }
+        for stage in &phase.stages {
+            let end = end_name(stage.end);
+            let place = match stage.stage {
+                crate::input::Stage::SendBuffer => "send buffer",
+                crate::input::Stage::Qdisc => "queueing discipline",
+            };
+            ns(format!("median delay in the {end}'s {place}, {load}"), stage.delay.p50_ns);
+        }
+        for hop in phase.hops.iter().filter(|hop| hop.used) {
+            let (end, ttl) = (end_name(hop.end), hop.ttl);
+            ns(format!("rise at hop {ttl} from the {end}, {load}"), hop.rise_ns);
+        }
+    }
+    for phase in phases {
+        for numbers in &phase.numbers.directions {
+            if let Some(goodput) = numbers.goodput {
+                let text = format!("{} goodput, {}", name(numbers.direction), phase_name(phase.kind));
+                facts.push(Fact { text, value: rate(goodput.mean_bps as f64) });
+            }
+        }
+    }
+    facts
+}
+
+fn end_name(end: crate::input::EndName) -> &'static str {
+    match end {
+        crate::input::EndName::Client => "client",
+        crate::input::EndName::Server => "server",
+    }
+}
+
+/// What limits the verdict as a whole.
+pub(crate) fn warnings(
+    observations: &Observations,
+    baseline: &Baseline,
+    lengths: Lengths,
+    phases: &[PhaseVerdict],
+) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let mut warn = |text: String| warnings.push(text);
+    if !lengths.known && !phases.is_empty() {
+        warn("The number of hops is not known, because none of them answered.".to_owned());
+    }
+    if lengths.client != lengths.server {
+        warn(format!(
+            "The two directions differ in length: {} up, {} down.",
+            count(usize::from(lengths.client), "link"),
+            count(usize::from(lengths.server), "link")
+        ));
+    }
+    if observations.ends.client.link == LinkKind::Tunnel {
+        warn("The test went through a tunnel or VPN: its hops are those of the tunnel.".to_owned());
+    }
+    if let Some(queue_ns) = baseline.queue_ns {
+        warn(format!("The idle path was not idle: a queue of {} came and went.", delay(queue_ns)));
+    }
+    for phase in phases {
+        let load = phase_name(phase.kind);
+        let excluded = phase.hops.iter().filter(|hop| hop.note.is_some()).count();
+        if excluded > 0 {
+            let hops = count(excluded, "hop");
+            warn(format!("{hops} could not be used during {load}; see the notes of the hops."));
+        }
+        if phase.numbers.added.censored {
+            let part = phase.numbers.loaded.lost as f64 / phase.numbers.loaded.count.max(1) as f64;
+            warn(format!("{} of the probes were lost during {load}: some percentiles are not known.", percent(part)));
+        }
+        if phase.numbers.levelled == Some(false) {
+            warn(format!("Goodput or delay was still rising at the end of {load}: the queue may become longer."));
+        }
+    }
+    warnings
+}

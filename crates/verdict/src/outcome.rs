@@ -1,0 +1,231 @@
+//! What happened in a loaded phase: a queue, a managed queue, an unfilled path, someone else's traffic, another path, nothing.
+
+use crate::baseline::Baseline;
+use crate::goodput::goodput;
+use crate::input::{Direction, Observations, Phase, PhaseKind};
+use crate::local::busiest;
+use crate::model::index;
+use crate::numbers::{Added, DIRECTIONS};
+use crate::verdict::{Limit, Load, Numbers, Outcome, OutcomeKind};
+use crate::words::{delay, percent};
+
+/// Fewer answered echoes do not suffice.
+const LEAST_ECHOES: usize = 20;
+/// The load's own round-trip time must rise at least this much if nothing else does.
+const LEAST_OWN_RISE_NS: f64 = 5e6;
+/// A limit that holds for this part of the time is the limit.
+const HALF: f64 = 0.5;
+/// A processor that is busier than this is the limit.
+const BUSY: f64 = 0.95;
+/// Retransmissions per segment that show a policer, if there is no delay. CUBIC at full windows of an ordinary path has fewer.
+const LOSSY: f64 = 0.005;
+/// Congestion marks per segment that show an AQM.
+const MARKED: f64 = 0.001;
+/// A queue of the idle path that is this part of the delay under load is someone else's.
+const OTHERS: f64 = 0.5;
+/// An acknowledgement of 78 bytes for every second segment of 1448 bytes: the part of the goodput that returns.
+const ACKNOWLEDGEMENTS: f64 = 78.0 / (2.0 * 1448.0);
+/// Congestion controls that keep queues short.
+const LOW_DELAY: [&str; 12] =
+    ["bbr", "bbr1", "bbr2", "bbr3", "vegas", "nv", "westwood", "dctcp", "prague", "cdg", "lp", "ledbat"];
+
+/// The outcome, and the directions whose queue is to be located.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    pub(crate) outcome: Outcome,
+    pub(crate) asked: Vec<Direction>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// What the outcome depends on.
+pub(crate) struct Case<'a> {
+    pub(crate) observations: &'a Observations,
+    pub(crate) phase: &'a Phase,
+    pub(crate) baseline: &'a Baseline,
+    pub(crate) added: &'a Added,
+    pub(crate) numbers: &'a Numbers,
+    pub(crate) path_changed: bool,
+}
+
+fn found(kind: OutcomeKind, text: impl Into<String>) -> Finding {
+    let outcome = Outcome { kind, limit: None, text: text.into() };
+    Finding { outcome, asked: Vec::new(), warnings: Vec::new() }
+}
+
+fn others(queue_ns: f64) -> Finding {
+    let text = format!(
+        "other traffic already filled a queue before the load: {} came and went on the idle path",
+        delay(queue_ns)
+    );
+    found(OutcomeKind::OtherTraffic, text)
+}
+
+impl Case<'_> {
+    /// The outcome.
+    pub(crate) fn outcome(&self) -> Finding {
+        if let Some(reason) = self.insufficient() {
+            return found(OutcomeKind::CannotTell, reason);
+        }
+        if self.path_changed {
+            let text = "more than half of the hops had another address under load, so delays before and during it cannot be compared";
+            return found(OutcomeKind::PathChanged, text);
+        }
+        match self.added.total_ns.filter(|_| self.added.rises) {
+            Some(rise_ns) => self.risen(rise_ns),
+            None => self.flat(),
+        }
+    }
+
+    fn insufficient(&self) -> Option<&'static str> {
+        if self.baseline.rtt_ns.is_none() || self.baseline.rtt.count - self.baseline.rtt.lost < LEAST_ECHOES as u64 {
+            return Some("too few probes were answered on the idle path");
+        }
+        if self.added.total.len() < LEAST_ECHOES {
+            return Some("too few probes were answered under load");
+        }
+        self.numbers.added.p50_ns.is_none().then_some("more than half of the probes were lost under load")
+    }
+
+    fn risen(&self, rise_ns: f64) -> Finding {
+        if let Some(queue_ns) = self.baseline.queue_ns.filter(|queue_ns| *queue_ns >= OTHERS * rise_ns) {
+            return others(queue_ns);
+        }
+        let loaded = self.phase.kind.loaded();
+        let one_way = self.added.one_way[0].is_some();
+        let rising = || DIRECTIONS.into_iter().filter(|direction| self.added.rising[index(*direction)]);
+        let related = |direction: &Direction| loaded.contains(direction) || self.carries_acknowledgements(*direction);
+        let asked: Vec<Direction> = rising().filter(related).collect();
+        let mut warnings = Vec::new();
+        if one_way && asked.is_empty() {
+            let text =
+                "the delay rises in the direction that carries no load: another program or user fills a queue there";
+            return found(OutcomeKind::OtherTraffic, text);
+        }
+        if asked.is_empty() {
+            warnings.push(
+                "The clocks of the two ends cannot be compared, so the delay under load in both directions at once cannot be \
+                 split between them."
+                    .to_owned(),
+            );
+        }
+        for direction in rising() {
+            let name = name(direction);
+            if !related(&direction) {
+                warnings
+                    .push(format!("The {name} delay rises too, although it carries no load: other traffic is there."));
+            } else if !loaded.contains(&direction) {
+                warnings
+                    .push(format!("The {name} queue consists of acknowledgements of the load in the other direction."));
+            }
+        }
+        if self.baseline.queue_ns.is_some() {
+            warnings.push("Other traffic was on the idle path.".to_owned());
+        }
+        let text = format!("the load adds {} to the round-trip time (median)", delay(rise_ns));
+        Finding { asked, warnings, ..found(OutcomeKind::Queue, text) }
+    }
+
+    /// Whether acknowledgements of the load need at least half of the rate of a direction.
+    fn carries_acknowledgements(&self, direction: Direction) -> bool {
+        let data = goodput(self.phase, direction.opposite()).map(|rate| rate.mean_bps as f64);
+        data.zip(self.baseline.rate(direction)).is_some_and(|(data, rate)| data * ACKNOWLEDGEMENTS >= HALF * rate)
+    }
+
+    fn flat(&self) -> Finding {
+        if let Some(queue_ns) = self.baseline.queue_ns {
+            return others(queue_ns);
+        }
+        let loads: Vec<(Direction, Load)> = self
+            .numbers
+            .directions
+            .iter()
+            .filter(|numbers| numbers.loaded)
+            .filter_map(|numbers| Some((numbers.direction, numbers.load?)))
+            .collect();
+        let least_ns = LEAST_OWN_RISE_NS.max(self.baseline.threshold_ns(self.phase.kind.loaded()));
+        let own = loads.iter().filter_map(|load| load.1.rtt_rise_ns).max().map(|rise| rise as f64);
+        if let Some(own) = own.filter(|own| *own > least_ns) {
+            let text = format!(
+                "the load's own round-trip time rises by {}, and other packets do not wait: flow queueing",
+                delay(own)
+            );
+            return found(OutcomeKind::Managed, text);
+        }
+        if let Some(marks) = loads.iter().filter_map(|load| load.1.marks).reduce(f64::max).filter(|part| *part > MARKED)
+        {
+            let text =
+                format!("{} of the load's packets were marked instead of queued: an AQM with ECN", percent(marks));
+            return found(OutcomeKind::Managed, text);
+        }
+        match self.limit(&loads) {
+            Some((limit, text)) => Finding {
+                outcome: Outcome { kind: OutcomeKind::NotFilled, limit: Some(limit), text },
+                asked: Vec::new(),
+                warnings: Vec::new(),
+            },
+            None => found(OutcomeKind::Clean, "the load filled the path, and the delay did not rise"),
+        }
+    }
+
+    /// Why the load may not have filled the path.
+    fn limit(&self, loads: &[(Direction, Load)]) -> Option<(Limit, String)> {
+        let most = |field: fn(&Load) -> Option<f64>| loads.iter().filter_map(|load| field(&load.1)).reduce(f64::max);
+        let limit = |limit, text: String| Some((limit, text));
+        if let Some(part) = most(|load| load.rwnd_limited).filter(|part| *part > HALF) {
+            return limit(
+                Limit::ReceiveWindow,
+                format!("the receiver's window limited the load for {} of the time", percent(part)),
+            );
+        }
+        if let Some(part) = most(|load| load.sndbuf_limited).filter(|part| *part > HALF) {
+            return limit(
+                Limit::Sender,
+                format!("the sender's buffer limited the load for {} of the time", percent(part)),
+            );
+        }
+        if let Some(busy) = busiest(self.phase).filter(|busy| *busy > BUSY) {
+            return limit(
+                Limit::Cpu,
+                format!("a processor of one of the two machines was busy for {} of the time", percent(busy)),
+            );
+        }
+        if let Some(part) = most(|load| load.busy).filter(|part| *part < HALF) {
+            return limit(
+                Limit::Sender,
+                format!("the sending program had data for only {} of the time", percent(part)),
+            );
+        }
+        let congestion = self.observations.parameters.congestion.as_deref().unwrap_or_default();
+        if LOW_DELAY.contains(&congestion) {
+            return limit(Limit::LowDelayControl, format!("the congestion control {congestion} keeps queues short"));
+        }
+        if let Some(part) = most(|load| load.retransmits).filter(|part| *part > LOSSY) {
+            let text = format!(
+                "{} of the packets were lost without delay: a policer, a very short queue or a lossy link",
+                percent(part)
+            );
+            return limit(Limit::Policer, text);
+        }
+        (self.phase.levelled == Some(false))
+            .then(|| (Limit::Unknown, "the goodput was still growing at the end of the phase".to_owned()))
+    }
+}
+
+/// The name of a direction in sentences.
+pub(crate) fn name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Up => "upload",
+        Direction::Down => "download",
+    }
+}
+
+/// The name of a phase in sentences.
+pub(crate) fn phase_name(kind: PhaseKind) -> &'static str {
+    match kind {
+        PhaseKind::Idle => "idle",
+        PhaseKind::Download => "download",
+        PhaseKind::Upload => "upload",
+        PhaseKind::Both => "download and upload together",
+        PhaseKind::CoolDown => "cool-down",
+    }
+}

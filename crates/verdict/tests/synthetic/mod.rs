@@ -1,0 +1,5 @@
+//! Synthetic paths with planted queues, and the observations that a test of them would make.
+
+pub(crate) mod observe;
+pub(crate) mod path;
+pub(crate) mod random;
