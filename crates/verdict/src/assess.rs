@@ -8,7 +8,7 @@ use crate::location::{Path, certain, send_buffer};
 use crate::numbers::{Added, numbers};
 use crate::outcome::name;
 use crate::statistics::median;
-use crate::verdict::{Answer, Outcome, OutcomeKind, PhaseVerdict};
+use crate::verdict::{Answer, OutcomeKind, PhaseVerdict};
 use crate::{local, locate, outcome, rpm};
 
 /// A shorter delay in a send buffer is not worth mentioning.
@@ -75,11 +75,4 @@ fn send_buffers(observations: &Observations, lengths: Lengths, phase: &Phase) ->
         Some(answer)
     };
     phase.kind.loaded().iter().filter_map(of).collect()
-}
-
-impl Outcome {
-    /// Whether a queue that delays everyone was found.
-    pub fn is_queue(&self) -> bool {
-        self.kind == OutcomeKind::Queue
-    }
 }

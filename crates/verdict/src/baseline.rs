@@ -4,7 +4,7 @@ use crate::drift::Drift;
 use crate::goodput::{SECOND_NS, goodput};
 use crate::input::{Direction, Echo, Observations, Phase, PhaseKind};
 use crate::series::Series;
-use crate::statistics::{mad, median, quantile, sorted, spread, whole};
+use crate::statistics::{mad, median, quantile, rounded, sorted, spread, whole};
 use crate::verdict::{Idle, Spread};
 
 /// No smaller rise counts.
@@ -145,7 +145,7 @@ impl Baseline {
             rtt: self.rtt,
             mad_ns: self.mad_ns.map(whole),
             queue_ns: self.queue_ns.map(whole),
-            drift_ppm: self.one_way.map(|one_way| one_way.drift.slope * 1e6),
+            drift_ppm: self.one_way.map(|one_way| rounded(one_way.drift.slope * 1e6)),
             drift_error_ns: error.map(whole),
         }
     }

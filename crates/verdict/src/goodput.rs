@@ -1,7 +1,7 @@
 //! Goodput at the receiver.
 
 use crate::input::{Direction, Phase};
-use crate::statistics::{mean_and_deviation, quantile, sorted};
+use crate::statistics::{mean_and_deviation, quantile, rounded, sorted};
 use crate::verdict::Goodput;
 
 /// One second.
@@ -27,7 +27,8 @@ pub(crate) fn goodput(phase: &Phase, direction: Direction) -> Option<Goodput> {
     }
     let mean = (at(&counts, to) - at(&counts, from)) * 8.0 / seconds;
     let bins = rates(&counts, from, to);
-    let variation = mean_and_deviation(&bins).filter(|(mean, _)| *mean > 0.0 && bins.len() > 1).map(|(m, d)| d / m);
+    let variation =
+        mean_and_deviation(&bins).filter(|(mean, _)| *mean > 0.0 && bins.len() > 1).map(|(m, d)| rounded(d / m));
     Some(Goodput {
         mean_bps: mean.max(0.0) as u64,
         p10_bps: quantile(&sorted(bins), 0.1).map(|rate| rate.max(0.0) as u64),

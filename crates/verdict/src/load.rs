@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::goodput::{SECOND_NS, steady_from};
 use crate::input::{Direction, FlowSample, Phase};
-use crate::statistics::median;
+use crate::statistics::{median, rounded, whole};
 use crate::verdict::Load;
 
 /// Payload of a full segment.
@@ -34,10 +34,10 @@ pub(crate) fn load(phase: &Phase, direction: Direction, idle_rtt_ns: Option<f64>
     let segments = total(|sample| sample.delivered_bytes) / SEGMENT_BYTES;
     let busy_us = total(|sample| sample.busy_us);
     let spans: f64 = flows.values().map(|samples| span_us(samples)).sum();
-    let part = |value: f64, of: f64| (of > 0.0).then(|| value / of);
+    let part = |value: f64, of: f64| (of > 0.0).then(|| rounded(value / of));
     Some(Load {
         flows: flows.len() as u64,
-        rtt_rise_ns: rise.map(crate::statistics::whole),
+        rtt_rise_ns: rise.map(whole),
         retransmits: part(total(|sample| sample.retransmits), segments),
         marks: part(total(|sample| sample.delivered_ce), segments),
         rwnd_limited: part(total(|sample| sample.rwnd_limited_us), busy_us),

@@ -62,6 +62,9 @@ struct Side {
 impl Case<'_> {
     /// Locates the queues of the directions in `asked`, which must rise.
     pub(crate) fn locate(&self, asked: &[Direction]) -> Located {
+        if asked.is_empty() {
+            return Located::default();
+        }
         let sides = DIRECTIONS.map(|direction| self.side(direction));
         let rest = |at: usize| sides[at].as_ref().and_then(|side| side.rest.clone());
         let path = PathDelay { up: rest(0).unwrap_or_default(), down: rest(1).unwrap_or_default() };
@@ -121,8 +124,10 @@ impl Case<'_> {
         let from = steady_from(self.phase);
         let delay_ns = median(series.values_from(from))?;
         let own_ns = own.as_ref().and_then(|own| median(own.values_from(from))).unwrap_or(0.0);
-        let least = if own_ns > 0.0 { LEAST_NS.max(LEAST_SHARE * delay_ns) } else { f64::NEG_INFINITY };
-        let remains = median(rest.values_from(from)).is_some_and(|rest| rest > least);
+        // If the sender's own queue is worth naming, the rest must be worth it too.
+        let named = own_ns > LEAST_NS && own_ns > LEAST_SHARE * delay_ns;
+        let least = LEAST_NS.max(LEAST_SHARE * delay_ns);
+        let remains = !named || median(rest.values_from(from)).is_some_and(|rest| rest > least);
         Some(Side { direction, delay_ns, own, own_ns, rest: remains.then_some(rest) })
     }
 

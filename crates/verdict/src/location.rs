@@ -2,6 +2,7 @@
 
 use crate::input::{Direction, LinkKind};
 use crate::model::CEILING;
+use crate::statistics::rounded;
 use crate::verdict::{Answer, Candidate, Location, Place};
 use crate::words::percent;
 
@@ -60,11 +61,11 @@ pub(crate) fn send_buffer(path: &Path<'_>) -> Location {
 /// The candidates in the order of the path from the client. `own` is the probability of the sender's queueing discipline, and
 /// `links` are the probabilities of the links from the client; together they add up to 1.
 pub(crate) fn candidates(path: &Path<'_>, own: f64, links: &[f64]) -> Vec<Candidate> {
-    let qdisc = Candidate { location: qdisc(path), probability: own };
+    let qdisc = Candidate { location: qdisc(path), probability: rounded(own) };
     let links = links
         .iter()
         .zip(1..=u8::MAX)
-        .map(|(probability, link)| Candidate { location: on_link(path, link), probability: *probability });
+        .map(|(probability, link)| Candidate { location: on_link(path, link), probability: rounded(*probability) });
     match path.direction {
         Direction::Up => std::iter::once(qdisc).chain(links).collect(),
         Direction::Down => links.chain(std::iter::once(qdisc)).collect(),
@@ -79,16 +80,16 @@ pub(crate) fn answer(path: &Path<'_>, candidates: &[Candidate], share: f64) -> A
         (sum(best) >= ENOUGH).then_some(best)
     });
     let set = best.unwrap_or(candidates);
-    let probability = sum(set).min(CEILING);
+    let probability = rounded(sum(set).min(CEILING));
     let locations: Vec<Location> = set.iter().map(|candidate| candidate.location.clone()).collect();
     let text = text(path, &locations, candidates.len(), probability);
-    Answer { text, locations, probability, share }
+    Answer { text, locations, probability, share: rounded(share) }
 }
 
 /// An answer that is one location.
 pub(crate) fn certain(path: &Path<'_>, location: Location, probability: f64, share: f64) -> Answer {
     let text = format!("{} ({})", name(path, &location), percent(probability));
-    Answer { text, locations: vec![location], probability, share }
+    Answer { text, locations: vec![location], probability: rounded(probability), share: rounded(share) }
 }
 
 fn text(path: &Path<'_>, locations: &[Location], all: usize, probability: f64) -> String {
@@ -98,10 +99,11 @@ fn text(path: &Path<'_>, locations: &[Location], all: usize, probability: f64) -
         _ if locations.len() >= all => "cannot tell where between this machine and the server".to_owned(),
         [first, .., last] => {
             let (first, last) = (name(path, first), name(path, last));
-            let which = if locations.len() == 2 { "which of them" } else { "which queue of these" };
-            let between =
-                if locations.len() == 2 { format!("{first}, or {last}") } else { format!("from {first} to {last}") };
-            format!("{between}: cannot tell {which} ({})", percent(probability))
+            if locations.len() == 2 {
+                format!("{first} or {last}: cannot tell which ({})", percent(probability))
+            } else {
+                format!("one of the queues from {first} to {last}: cannot tell which ({})", percent(probability))
+            }
         }
     }
 }

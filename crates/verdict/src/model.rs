@@ -20,6 +20,8 @@ const SHARES: std::ops::RangeInclusive<usize> = 2..=8;
 const TWO: f64 = 0.08;
 /// The probability that a hop's own processor adds delay to its answers under load ...
 const SLOW: f64 = 0.05;
+/// ... that its answers come back on a path of their own, without the queues ...
+const DETOUR: f64 = 0.02;
 /// ... and that its answers mean nothing.
 const WRONG: f64 = 0.01;
 /// Answers of a hop are not independent of one another: more of them than this do not count as more evidence.
@@ -153,22 +155,30 @@ impl Table {
         let vague = WRONG.ln() + sum(&|answer| -(2.0 * wide(answer)).ln());
         let (mut likelihood, mut doubt) = (Vec::new(), Vec::new());
         for (up, down) in parts() {
-            let rest = |answer: &Answer| {
+            let rest = |answer: &Answer, up: usize, down: usize| {
                 let parts = up as f64 * answer.up_ns + down as f64 * answer.down_ns;
                 answer.rise_ns - parts / TENTHS as f64
             };
-            let right = (1.0 - SLOW - WRONG).ln() + sum(&|answer| student(rest(answer), answer.sigma_ns));
+            let fits = |up: usize, down: usize| sum(&|answer| student(rest(answer, up, down), answer.sigma_ns));
+            let right = (1.0 - SLOW - DETOUR - WRONG).ln() + fits(up, down);
             let slow = SLOW.ln()
                 + sum(&|answer| {
-                    let rest = rest(answer);
+                    let rest = rest(answer, up, down);
                     let late = rest > -2.0 * answer.sigma_ns;
                     if late { -wide(answer).ln() } else { student(rest, answer.sigma_ns) - 2.0 }
                 });
-            likelihood.push(log_sum([right, slow, vague].into_iter()));
-            doubt.push(if right >= slow.max(vague) {
+            let detour = DETOUR.ln()
+                + match hop.end {
+                    EndName::Client => fits(up, 0),
+                    EndName::Server => fits(0, down),
+                };
+            likelihood.push(log_sum([right, slow, detour, vague].into_iter()));
+            doubt.push(if right >= slow.max(detour).max(vague) {
                 None
-            } else if slow >= vague {
+            } else if slow >= detour.max(vague) {
                 Some("its answers are late although later hops are not: its own processor")
+            } else if detour >= vague {
+                Some("its answers come back on another path")
             } else {
                 Some("its answers contradict those of other hops")
             });

@@ -5,7 +5,7 @@ use crate::goodput::{goodput, steady_from};
 use crate::input::{Direction, Lost, Phase};
 use crate::load::load;
 use crate::series::Series;
-use crate::statistics::{median, spread, whole};
+use crate::statistics::{median, rounded, spread, whole};
 use crate::verdict::{Buffer, DirectionNumbers, Numbers, Spread};
 
 /// A buffer has filled when the delay reaches this part of its later median.
@@ -101,13 +101,13 @@ fn of_direction(phase: &Phase, baseline: &Baseline, added: &Added, direction: Di
     let buffer = rises.then(|| standing(phase, added.of_direction(direction))).flatten().map(|delay| Buffer {
         delay_ns: whole(delay),
         bytes: rate.map(|rate| (delay.max(0.0) / 1e9 * rate.mean_bps as f64 / 8.0 * HEADER_FACTOR).round() as u64),
-        header_factor: HEADER_FACTOR,
+        header_factor: rounded(HEADER_FACTOR),
     });
     DirectionNumbers {
         direction,
         loaded,
         added: added.one_way[at].as_ref().map_or_else(Spread::default, |series| spread(series.values(), lost)),
-        loss: (unclear.count() == 0 && sent > 0).then(|| lost as f64 / sent as f64),
+        loss: (unclear.count() == 0 && sent > 0).then(|| rounded(lost as f64 / sent as f64)),
         threshold_ns: baseline.rtt_ns.map(|_| whole(baseline.one_way_threshold_ns(direction))),
         rises,
         fill_ns: rises.then(|| fill(phase, added.of_direction(direction))).flatten(),

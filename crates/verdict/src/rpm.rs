@@ -3,7 +3,7 @@
 
 use crate::goodput::{SECOND_NS, by_second};
 use crate::input::{Phase, TcpProbe, TcpProbeKind};
-use crate::statistics::{mean_and_deviation, sorted};
+use crate::statistics::{mean_and_deviation, rounded, sorted};
 use crate::verdict::{Confidence, Rpm, RpmParameters};
 
 const PARAMETERS: RpmParameters = RpmParameters { mad: 4, id_ns: SECOND_NS, tmp: 0.95, sdt: 0.05 };
@@ -44,9 +44,9 @@ pub(crate) fn rpm(phase: &Phase) -> Rpm {
     };
     let found = window(phase.end_ns);
     Rpm {
-        rpm: found.as_ref().ok().map(|parts| parts.rpm()),
-        foreign: found.as_ref().ok().map(|parts| parts.foreign),
-        own: found.as_ref().ok().map(|parts| parts.own),
+        rpm: found.as_ref().ok().map(|parts| rounded(parts.rpm())),
+        foreign: found.as_ref().ok().map(|parts| rounded(parts.foreign)),
+        own: found.as_ref().ok().map(|parts| rounded(parts.own)),
         confidence: found.is_ok().then(|| confidence(phase, window)),
         reason: found.err().map(str::to_owned),
         parameters: PARAMETERS,

@@ -3,21 +3,29 @@
 use crate::cure::cure;
 use crate::input::{Direction, Observations};
 use crate::outcome::{name, phase_name};
-use crate::verdict::{Idle, OutcomeKind, PhaseVerdict, Where};
+use crate::verdict::{Answer, Idle, OutcomeKind, PhaseVerdict, Where};
 use crate::words::{count, delay, percent, rate};
+
+/// A queue that is shorter than this is not worth a place in a sentence beside a longer one.
+const NOTICEABLE_NS: i64 = 10_000_000;
 
 /// The five sentences.
 pub(crate) fn sentences(observations: &Observations, idle: &Idle, phases: &[PhaseVerdict]) -> [String; 5] {
     let worst = worst(phases);
-    [speed(phases), latency(idle, worst), place(worst, phases), certainty(worst), cure(observations, worst, phases)]
+    [
+        speed(phases),
+        latency(idle, worst),
+        place(worst, phases),
+        certainty(worst, phases),
+        cure(observations, worst, phases),
+    ]
 }
 
-/// The phase with the longest delay; of several phases, those with a queue come first.
-pub(crate) fn worst(phases: &[PhaseVerdict]) -> Option<&PhaseVerdict> {
+/// The phase with the longest delay. Phases with a queue that has a place come first.
+fn worst(phases: &[PhaseVerdict]) -> Option<&PhaseVerdict> {
     phases.iter().max_by_key(|phase| {
         let added = phase.numbers.added.p95_ns.or(phase.numbers.added.max_ns);
-        // Alone, a direction shows its queue better than together with the other.
-        (phase.outcome.is_queue() && !phase.locations.is_empty(), added)
+        (phase.outcome.kind == OutcomeKind::Queue, !phase.locations.is_empty(), added)
     })
 }
 
@@ -41,54 +49,53 @@ fn speed(phases: &[PhaseVerdict]) -> String {
 fn latency(idle: &Idle, worst: Option<&PhaseVerdict>) -> String {
     let Some(unloaded) = idle.rtt.p50_ns else { return "The delay of your connection was not measured.".to_owned() };
     let unloaded = delay(unloaded as f64);
-    let Some(phase) = worst else { return format!("A round trip took {unloaded}; no load was measured.") };
+    let Some(phase) = worst else { return format!("A round trip took {unloaded}, without any load.") };
     let under = phase_name(phase.kind);
     let grade = phase.grade.map_or(String::new(), |grade| format!(": grade {}", grade.name()));
-    match (phase.numbers.loaded.p95_ns, phase.numbers.loaded.max_ns) {
+    let loaded = phase.numbers.loaded;
+    match (loaded.p95_ns, loaded.max_ns) {
         (Some(p95), _) => format!(
-            "A round trip took {unloaded} while the connection was idle, and up to {} during {under} (only 1 in 20 took \
-             longer){grade}.",
+            "A round trip took {unloaded} on the idle connection, and up to {} during {under} (1 in 20 took longer){grade}.",
             delay(p95 as f64)
         ),
         (None, Some(max)) => format!(
-            "A round trip took {unloaded} while the connection was idle, and up to {} during {under}, where {} of the test \
-             packets were lost{grade}.",
+            "A round trip took {unloaded} on the idle connection, and up to {} during {under}, where {} of the test packets \
+             were lost{grade}.",
             delay(max as f64),
-            percent(phase.numbers.loaded.lost as f64 / phase.numbers.loaded.count.max(1) as f64)
+            percent(loaded.lost as f64 / loaded.count.max(1) as f64)
         ),
-        (None, None) => {
-            format!("A round trip took {unloaded} while the connection was idle; {under} was not measured.")
-        }
+        (None, None) => format!("A round trip took {unloaded} on the idle connection; {under} was not measured."),
     }
 }
 
 fn place(worst: Option<&PhaseVerdict>, phases: &[PhaseVerdict]) -> String {
-    let Some(phase) = worst else { return "Nothing can be said about queues without a load.".to_owned() };
+    let Some(phase) = worst else { return "Without a load, the test says nothing about queues.".to_owned() };
     match phase.outcome.kind {
-        OutcomeKind::Queue => match queues(phases).as_slice() {
-            [] => "Packets wait in a queue under load, but the test cannot tell where.".to_owned(),
-            queues => {
-                let named: Vec<String> = queues.iter().map(|queue| wait(queue)).collect();
-                format!("{}.", capital(&named.join("; ")))
+        OutcomeKind::Queue => {
+            let queues: Vec<String> = queues(phases).into_iter().map(wait).collect();
+            if queues.is_empty() {
+                "Packets wait in a queue under load, but the test cannot tell where.".to_owned()
+            } else {
+                format!("{}.", capital(&queues.join("; ")))
             }
-        },
-        OutcomeKind::Managed => "No one has to wait: a device on the way already manages its queue well.".to_owned(),
+        }
+        OutcomeKind::Managed => "Only the load itself waits: a device on the way manages its queue well.".to_owned(),
         OutcomeKind::Clean => "No queue builds up on the way, even at full load.".to_owned(),
         OutcomeKind::NotFilled => {
-            "The test did not fill your connection, so it cannot tell how long its queues are.".to_owned()
+            "The test did not fill your connection, so it cannot tell how long its queues become.".to_owned()
         }
         OutcomeKind::OtherTraffic => {
             "Other programs or people used the connection during the test, and their packets were in the queue."
                 .to_owned()
         }
         OutcomeKind::PathChanged => {
-            "The test cannot tell where packets wait, because they took another path during the load.".to_owned()
+            "The packets took another path during the load, so the test cannot tell where they waited.".to_owned()
         }
         OutcomeKind::CannotTell => "The test cannot tell whether packets wait in a queue.".to_owned(),
     }
 }
 
-/// For each direction the queue of the phase that loaded only this direction, or else of any.
+/// For each direction its queue: in the phase that loaded only this direction, or else in any.
 pub(crate) fn queues(phases: &[PhaseVerdict]) -> Vec<&Where> {
     let found = |direction: Direction| {
         let all = || {
@@ -96,33 +103,45 @@ pub(crate) fn queues(phases: &[PhaseVerdict]) -> Vec<&Where> {
             queues.filter(move |(_, queue)| queue.direction == direction)
         };
         let alone = all().find(|(phase, _)| phase.kind.loaded() == [direction]);
-        alone.or_else(|| all().next()).map(|(_, queue)| queue)
+        alone.or_else(|| all().next())
     };
-    [Direction::Down, Direction::Up].into_iter().filter_map(found).collect()
+    let mut queues: Vec<(i64, &Where)> = [Direction::Down, Direction::Up]
+        .into_iter()
+        .filter_map(found)
+        .map(|(phase, queue)| (standing(phase, queue.direction), queue))
+        .collect();
+    queues.sort_by_key(|queue| -queue.0);
+    let long = queues.iter().filter(|queue| queue.0 >= NOTICEABLE_NS).count();
+    queues.truncate(long.max(1));
+    queues.into_iter().map(|queue| queue.1).collect()
+}
+
+fn standing(phase: &PhaseVerdict, direction: Direction) -> i64 {
+    let numbers = phase.numbers.directions.iter().find(|numbers| numbers.direction == direction);
+    numbers.and_then(|numbers| numbers.buffer).map_or(0, |buffer| buffer.delay_ns.clamp(0, i64::MAX - 1))
 }
 
 fn wait(queue: &Where) -> String {
     let direction = name(queue.direction);
-    let second = match &queue.second {
-        Some(second) if second.locations.len() == 1 => {
-            format!(
-                ", and {} of the time in a second queue, {}",
-                percent(second.share),
-                without_probability(&second.text)
-            )
-        }
-        _ => String::new(),
-    };
-    let text = without_probability(&queue.answer.text);
-    if text.starts_with("cannot tell") {
-        format!("{direction} packets wait in a queue, but the test {text}{second}")
-    } else {
-        format!("{direction} packets wait at {text}{second}")
-    }
+    let second = queue
+        .second
+        .as_ref()
+        .map_or(String::new(), |second| format!(", and for {} of the delay {}", percent(second.share), at(second)));
+    format!("{direction} packets wait {}{second}", at(&queue.answer))
 }
 
-fn without_probability(text: &str) -> &str {
-    text.rsplit_once(" (").filter(|(_, tail)| tail.ends_with("%)")).map_or(text, |(head, _)| head)
+/// The place of an answer without its probability.
+fn at(answer: &Answer) -> String {
+    let text =
+        answer.text.rsplit_once(" (").filter(|(_, tail)| tail.ends_with("%)")).map_or(&*answer.text, |split| split.0);
+    if let Some(where_) = text.strip_prefix("cannot tell") {
+        return format!("in a queue, but the test cannot tell{where_}");
+    }
+    let within = if text.contains("packet queue") && answer.locations.len() == 1 { "in" } else { "at" };
+    match text.strip_suffix(": cannot tell which") {
+        Some(places) => format!("{within} {places} (the test cannot tell which)"),
+        None => format!("{within} {text}"),
+    }
 }
 
 fn capital(text: &str) -> String {
@@ -130,22 +149,24 @@ fn capital(text: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-fn certainty(worst: Option<&PhaseVerdict>) -> String {
-    let Some(phase) = worst else { return "This is certain: there is nothing to judge.".to_owned() };
-    let echoes = phase.numbers.loaded.count as usize;
-    let hops = phase.hops.iter().filter(|hop| hop.used).count();
-    match phase.outcome.kind {
-        OutcomeKind::Queue => {
-            let sure = phase.locations.iter().map(|queue| queue.answer.probability).reduce(f64::min);
-            let sure = sure
-                .map_or("The place is not known".to_owned(), |sure| format!("The place is {} certain", percent(sure)));
-            let seen = if hops == 0 {
-                "no device on the way answered often enough".to_owned()
-            } else {
-                format!("{} on the way answered", count(hops, "device"))
-            };
-            format!("{sure}: {} crossed the connection during the load, and {seen}.", count(echoes, "test packet"))
+fn certainty(worst: Option<&PhaseVerdict>, phases: &[PhaseVerdict]) -> String {
+    let Some(phase) = worst else { return "There were no observations to judge.".to_owned() };
+    let probes = count(phase.numbers.loaded.count as usize, "test packet");
+    if phase.outcome.kind != OutcomeKind::Queue {
+        return format!("This rests on {probes} during the load: {}.", phase.outcome.text);
+    }
+    let answers: u64 = phase.hops.iter().filter(|hop| hop.used).map(|hop| hop.loaded_count).sum();
+    let seen = match answers {
+        0 => "no answers of devices on the way".to_owned(),
+        answers => format!("{} of devices on the way", count(answers as usize, "answer")),
+    };
+    let queues = queues(phases);
+    let sure = queues.iter().map(|queue| queue.answer.probability).reduce(f64::min);
+    let vague = queues.iter().any(|queue| queue.answer.text.starts_with("cannot tell"));
+    match sure {
+        Some(sure) if !vague => {
+            format!("The place is {} certain, from {probes} during the load and {seen}.", percent(sure))
         }
-        _ => format!("This rests on {} during the load: {}.", count(echoes, "test packet"), phase.outcome.text),
+        _ => format!("The queue is certain but its place is not: there were {probes} during the load and {seen}."),
     }
 }

@@ -67,6 +67,14 @@ pub(crate) fn whole(value: f64) -> i64 {
     value.round() as i64
 }
 
+/// A number with six decimals, or without decimals if it is large: read back from JSON unchanged.
+pub(crate) fn rounded(value: f64) -> f64 {
+    const LARGE: f64 = 1e6;
+    const MOST: f64 = 1e15;
+    let value = value.clamp(-MOST, MOST);
+    if value.abs() < LARGE { (value * 1e6).round() / 1e6 } else { value.round() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

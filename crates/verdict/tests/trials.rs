@@ -29,7 +29,13 @@ enum Score {
     Missed,
     /// Too short to be found for sure.
     Short,
+    /// Both directions were loaded, and the clocks of the ends cannot be compared: nothing splits the delay between them.
+    Unsplit,
 }
+
+/// What is judged: each direction alone, and both.
+const PHASES: [(usize, PhaseKind); 4] =
+    [(DOWN, PhaseKind::Download), (UP, PhaseKind::Upload), (DOWN, PhaseKind::Both), (UP, PhaseKind::Both)];
 
 struct Trial {
     seed: u64,
@@ -64,7 +70,7 @@ fn ideal(path: &Path, at: usize, link: usize) -> usize {
             let mut visible = 0;
             for (from, hops) in path.hops.iter().enumerate() {
                 for (index, hop) in hops.iter().enumerate() {
-                    let good = hop.answers > 0.9 && hop.tunnel.is_none() && hop.slow_ms == 0.0;
+                    let good = hop.answers > 0.9 && hop.tunnel.is_none() && hop.slow_ms == 0.0 && !hop.detour;
                     let reach = index + 1;
                     let passes = if from == 0 { link <= reach } else { link > path.links[at].saturating_sub(reach) };
                     visible += usize::from(good && passes) << (from * 8 + index);
@@ -73,7 +79,10 @@ fn ideal(path: &Path, at: usize, link: usize) -> usize {
             visible
         })
         .collect();
-    steps.iter().filter(|step| **step == steps[link - 1]).count()
+    let alike: Vec<usize> = (1..=path.links[at]).filter(|other| steps[other - 1] == steps[link - 1]).collect();
+    // Without timestamps, the sender's queueing discipline and its driver are not distinguished.
+    let sender = if at == UP { 1 } else { path.links[at] };
+    alike.len() + usize::from(!path.stamps[at] && alike.contains(&sender))
 }
 
 fn score(trial: &Trial, at: usize, phase: &PhaseVerdict) -> Option<Score> {
@@ -86,6 +95,7 @@ fn score(trial: &Trial, at: usize, phase: &PhaseVerdict) -> Option<Score> {
     let right = found.is_some_and(|found| queues.iter().filter(close).any(|queue| has(&trial.path, at, queue, found)));
     Some(match found {
         None if total < CLEAR * threshold => Score::Short,
+        None if phase.kind == PhaseKind::Both && !trial.path.one_way => Score::Unsplit,
         None => Score::Missed,
         Some(_) if !right => Score::Wrong,
         Some(found) => {
@@ -118,18 +128,18 @@ fn planted_queues_are_named_and_clean_paths_have_none() {
     let mut log = String::new();
     let mut named_on_clean = 0;
     for trial in &trials {
-        for (at, kind) in [(DOWN, PhaseKind::Download), (UP, PhaseKind::Upload)] {
+        for (at, kind) in PHASES {
             let phase = trial.verdict.phases.iter().find(|phase| phase.kind == kind).unwrap();
             let good = expected(trial.path.kind, phase.outcome.kind);
             *outcomes.entry((trial.path.kind, good)).or_default() += 1;
             let planted = score(trial, at, phase);
             if let Some(score) = planted {
                 *scores.entry((trial.path.kind, score)).or_default() += 1;
-            } else if !phase.locations.is_empty() {
+            } else if phase.locations.iter().any(|found| found.direction == direction(at)) {
                 named_on_clean += 1;
                 let _ = writeln!(log, "seed {} {kind:?}: named {:?}", trial.seed, phase.locations[0].answer.text);
             }
-            for found in &phase.locations {
+            for found in phase.locations.iter().filter(|found| found.direction == direction(at)) {
                 let right = matches!(planted, Some(Score::Right | Score::Wide));
                 let bin = ((found.answer.probability - 0.9) / 0.03).clamp(0.0, 3.0) as usize;
                 bins[bin][0] += 1;

@@ -16,14 +16,13 @@ fn ns(ms: f64) -> i64 {
 
 /// A whole test.
 pub(crate) fn observe(path: &Path, random: &mut Random) -> Observations {
-    let (down, up) = (path.load(DOWN), path.load(UP));
-    let mut phases = vec![
-        phase(path, random, PhaseKind::Idle, (0.0, path.idle_ms)),
-        phase(path, random, PhaseKind::Download, down),
-        phase(path, random, PhaseKind::Upload, up),
-    ];
+    let mut phases = vec![phase(path, random, PhaseKind::Idle, (0.0, path.idle_ms))];
+    for (number, kind) in [PhaseKind::Download, PhaseKind::Upload, PhaseKind::Both].into_iter().enumerate() {
+        phases.push(phase(path, random, kind, path.load(number)));
+    }
     if path.cool_ms > 0.0 {
-        phases.push(phase(path, random, PhaseKind::CoolDown, (up.1, up.1 + path.cool_ms)));
+        let start = path.load(2).1;
+        phases.push(phase(path, random, PhaseKind::CoolDown, (start, start + path.cool_ms)));
     }
     let end = |at: usize| End {
         link: if path.wifi && at == 0 { LinkKind::Wifi } else { LinkKind::Ethernet },
@@ -58,12 +57,10 @@ fn phase(path: &Path, random: &mut Random, kind: PhaseKind, (start, end): (f64, 
             second += 1000.0;
         }
     }
-    let direction = match kind {
-        PhaseKind::Download => DOWN,
-        PhaseKind::Upload => UP,
-        _ => return phase,
-    };
-    load(path, random, &mut phase, direction, (start, end));
+    for direction in kind.loaded() {
+        let at = if *direction == Direction::Up { UP } else { DOWN };
+        load(path, random, &mut phase, at, (start, end));
+    }
     phase
 }
 
@@ -118,14 +115,15 @@ fn ladder(path: &Path, random: &mut Random, phase: &mut Phase, (from, name): (us
         // Beyond the first two links the way back may be longer than the way there.
         let extra = path.links[DOWN] - path.links[UP];
         let enters = if turn <= 2 { turn } else { turn + extra };
-        path.cross(random, DOWN, 1..=enters, there)
+        if hop.detour { there + path.idle(DOWN, 1..=enters) } else { path.cross(random, DOWN, 1..=enters, there) }
     } else {
         let own = path.queued(DOWN, 0, t);
         let links = path.links[DOWN];
         let there = path.cross(random, DOWN, links + 1 - turn..=links, t + own);
         let extra = path.links[DOWN] - path.links[UP];
         let enters = if turn <= 2 { turn } else { turn.saturating_sub(extra).max(2) };
-        path.cross(random, UP, path.links[UP] + 1 - enters..=path.links[UP], there)
+        let back = path.links[UP] + 1 - enters..=path.links[UP];
+        if hop.detour { there + path.idle(UP, back) } else { path.cross(random, UP, back, there) }
     };
     let slow = if loaded(phase) && hop.slow_ms > 0.0 { hop.slow_ms * random.within(0.3, 1.0) } else { 0.0 };
     let rtt = back - t + hop.processing_ms + random.exponential(0.1) + slow;

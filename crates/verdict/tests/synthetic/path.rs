@@ -72,6 +72,8 @@ pub(crate) struct Hop {
     pub(crate) slow_ms: f64,
     /// It is in a tunnel: its answers go through the hop at the end.
     pub(crate) tunnel: Option<usize>,
+    /// Its answers come back on a path of their own, without queues.
+    pub(crate) detour: bool,
     /// The time that it takes to answer.
     pub(crate) processing_ms: f64,
 }
@@ -191,20 +193,28 @@ impl Path {
         }
     }
 
-    /// When the load of each direction runs: the download comes first.
-    pub(crate) fn load(&self, direction: usize) -> (f64, f64) {
-        let start = if direction == DOWN { self.idle_ms } else { self.idle_ms + self.loaded_ms + 2000.0 };
+    /// When the loads run: download, upload, both.
+    pub(crate) fn load(&self, number: usize) -> (f64, f64) {
+        let start = self.idle_ms + number as f64 * (self.loaded_ms + 3000.0);
         (start, start + self.loaded_ms)
+    }
+
+    /// When the load of a direction runs.
+    fn loads(&self, direction: usize) -> [(f64, f64); 2] {
+        [self.load(if direction == DOWN { 0 } else { 1 }), self.load(2)]
+    }
+
+    /// When any load runs.
+    fn loaded(&self, t: f64) -> bool {
+        (0..3).any(|number| t >= self.load(number).0 && t <= self.load(number).1)
     }
 
     /// The delay of all queues at a link (0: the sender's queueing discipline) in a direction.
     pub(crate) fn queued(&self, direction: usize, link: usize, t: f64) -> f64 {
-        let (start, end) = self.load(direction);
-        let own: f64 = self.queues[direction]
-            .iter()
-            .filter(|queue| queue.link == link)
-            .map(|queue| queue.delay(t, start, end))
-            .sum();
+        let loads = self.loads(direction);
+        let queues = self.queues[direction].iter().filter(|queue| queue.link == link);
+        let own: f64 =
+            queues.map(|queue| loads.iter().map(|&(start, end)| queue.delay(t, start, end)).fold(0.0, f64::max)).sum();
         own + self.others(direction, link, t)
     }
 
@@ -217,7 +227,7 @@ impl Path {
             Kind::OtherTraffic => (t / 3000.0).fract() < 0.67,
             // Only while our load goes in the other direction.
             _ => {
-                let (start, end) = self.load(1 - at);
+                let (start, end) = self.loads(1 - at)[0];
                 (start..end).contains(&t)
             }
         };
@@ -240,10 +250,17 @@ impl Path {
             let link = if direction == UP { low + step } else { high - step };
             t += self.queued(direction, link, t) + self.delays[direction][link - 1];
             if link == 1 {
-                t += self.jitter(random);
+                // A busy radio channel makes access to it less regular.
+                let busy = if self.wifi && self.loaded(t) { 1.5 } else { 1.0 };
+                t += busy * self.jitter(random);
             }
         }
         t
+    }
+
+    /// The delay of links without queues.
+    pub(crate) fn idle(&self, direction: usize, links: std::ops::RangeInclusive<usize>) -> f64 {
+        self.delays[direction][links.start() - 1..*links.end()].iter().sum()
     }
 
     fn jitter(&self, random: &mut Random) -> f64 {
@@ -267,6 +284,7 @@ fn hops(random: &mut Random, count: usize) -> Vec<Hop> {
                 },
                 slow_ms: if random.chance(0.1) { random.magnitude(3.0, 100.0) } else { 0.0 },
                 tunnel: None,
+                detour: random.chance(0.02),
                 processing_ms: random.magnitude(0.05, 0.5),
             }
         })
