@@ -35,7 +35,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .PHONY: help reproduce agreement battling explaining test test-rust test-python test-slow test-properties test-busy \
-    test-targets lint fmt bench agent wheel docs reference pictures lock clean
+    test-targets lint fmt bench agent live wheel docs reference pictures lock clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
@@ -66,7 +66,7 @@ test-rust: $(STAMPS)/run
 	@scripts/declared-programs.sh target/programs
 	PATH=$(CURDIR)/target/programs cargo test --workspace --locked --quiet
 
-test-python: $(STAMPS)/extension $(STAMPS)/agent $(STAMPS)/check
+test-python: $(STAMPS)/extension $(STAMPS)/agent $(STAMPS)/live $(STAMPS)/check
 	@scripts/ensure-system-packages.sh host guest tests
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 $(ARGS)
 
@@ -113,7 +113,9 @@ bench: $(STAMPS)/extension ## Measure speed and memory: of the simulator (and ns
 
 agent: $(STAMPS)/agent ## Build the agent of the host and guest engines as one static file
 
-wheel: $(STAMPS)/agent $(STAMPS)/run ## Build a complete package, for `pip install dist/*.whl`
+live: $(STAMPS)/live ## Build both ends of live tests, `serve` and `measure`, as one static file
+
+wheel: $(STAMPS)/agent $(STAMPS)/live $(STAMPS)/run ## Build a complete package, for `pip install dist/*.whl`
 	@mkdir -p python/bufferscope/bin
 	@PYTHONPATH=python $(BIN)/python -c 'from bufferscope.base.commit import commit; print(commit())' > python/bufferscope/bin/commit
 	$(BIN)/maturin build --release --locked --out dist
@@ -152,6 +154,14 @@ $(STAMPS)/agent: $(EXTENSION_SOURCES) .cargo/config.toml | $(STAMPS)/venv
 	@cargo build-agent --locked --quiet
 	@mkdir -p python/bufferscope/bin
 	@ln -sfn ../../../target/x86_64-unknown-linux-gnu/agent/bufferscope-agent python/bufferscope/bin/
+	@touch $@
+
+$(STAMPS)/live: $(EXTENSION_SOURCES) .cargo/config.toml | $(STAMPS)/venv
+	@scripts/check-rust.sh
+	@echo "==> Building the two ends of live tests" >&2
+	@cargo build-live --locked --quiet
+	@mkdir -p python/bufferscope/bin
+	@ln -sfn ../../../target/x86_64-unknown-linux-gnu/live/bufferscope-live python/bufferscope/bin/
 	@touch $@
 
 $(STAMPS)/extension: $(EXTENSION_SOURCES) $(STAMPS)/run

@@ -53,8 +53,8 @@ pub enum Event<'a> {
     Queued(usize),
     /// The test has begun.
     Start(&'a Welcome, &'a EndFacts),
-    /// A phase has begun, which may take so many seconds.
-    Phase(PhaseKind, u64),
+    /// A phase has begun: which, when after the test's beginning, and how many seconds it takes at most.
+    Phase(PhaseKind, u64, u64),
     /// The state a few times a second.
     Progress(Progress),
     /// Something that the user should know.
@@ -139,17 +139,17 @@ const MOST_FLOWS: u16 = 16;
 /// The server sends its records within this time.
 const RECORDS: Duration = Duration::from_secs(30);
 
-/// Runs a test. `interrupted` asks for its early end. Events go to `tell`.
+/// Runs a test. `interrupted` asks for its early end. Events go to `report`.
 pub async fn measure(
     settings: &Settings,
     interrupted: &AtomicBool,
-    mut tell: impl FnMut(Event<'_>),
+    mut report: impl FnMut(Event<'_>),
 ) -> Result<Measurement, ConnectError> {
     let (control, welcome) =
-        Control::connect(settings.server, &settings.token, |position| tell(Event::Queued(position))).await?;
+        Control::connect(settings.server, &settings.token, |position| report(Event::Queued(position))).await?;
     let mut test = Test::begin(settings, interrupted, control, welcome).map_err(ConnectError::Here)?;
-    tell(Event::Start(&test.welcome, test.local.facts()));
-    let ended = test.run(&mut tell).await;
+    report(Event::Start(&test.welcome, test.local.facts()));
+    let ended = test.run(&mut report).await;
     Ok(test.finish(ended.err()).await)
 }
 
@@ -222,14 +222,14 @@ impl<'a> Test<'a> {
     }
 
     /// Runs the phases; returns early with the reason.
-    async fn run(&mut self, tell: &mut impl FnMut(Event<'_>)) -> Result<(), String> {
+    async fn run(&mut self, report: &mut impl FnMut(Event<'_>)) -> Result<(), String> {
         self.await_first_echo().await?;
         let (server, opening) = (self.settings.server, self.opening(Purpose::Exchange, 0));
         let (stop, exchanges) = (Arc::clone(&self.stop), Arc::clone(&self.exchanges));
         self.threads.push(std::thread::spawn(move || exchanges::run(server, &opening, &stop, &exchanges)));
         for (at, &kind) in self.settings.phases.iter().enumerate() {
             let is_last = at + 1 == self.settings.phases.len();
-            self.phase(kind, tell).await?;
+            self.phase(kind, report).await?;
             if (kind.loads_down() || kind.loads_up()) && !is_last {
                 self.drain().await?;
             }
@@ -252,7 +252,7 @@ impl<'a> Test<'a> {
         ))
     }
 
-    async fn phase(&mut self, kind: PhaseKind, tell: &mut impl FnMut(Event<'_>)) -> Result<(), String> {
+    async fn phase(&mut self, kind: PhaseKind, report: &mut impl FnMut(Event<'_>)) -> Result<(), String> {
         self.request(&Request::Phase { phase: kind }).await?;
         let is_loaded = kind.loads_down() || kind.loads_up();
         let at_most = match kind {
@@ -260,8 +260,8 @@ impl<'a> Test<'a> {
             PhaseKind::CoolDown => COOL_DOWN,
             _ => self.settings.at_most,
         };
-        tell(Event::Phase(kind, at_most.as_secs()));
         let begun_ns = monotonic_ns();
+        report(Event::Phase(kind, begun_ns - self.start_monotonic_ns, at_most.as_secs()));
         let start_ns = realtime_ns();
         self.phases.push(PhaseRecord { kind, start_ns, end_ns: start_ns, levelled: is_loaded.then_some(false) });
         let mut loads = Loads::default();
@@ -293,7 +293,7 @@ impl<'a> Test<'a> {
                 }
             }
             let left_s = at_most.as_secs_f64() - elapsed_ns as f64 / SECOND as f64;
-            tell(Event::Progress(Progress {
+            report(Event::Progress(Progress {
                 t_ns: monotonic_ns() - self.start_monotonic_ns,
                 phase: kind,
                 rtt_ns: self.last_rtt_ns(),

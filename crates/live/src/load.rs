@@ -129,10 +129,13 @@ fn read_some(socket: &OwnedFd, into: &mut [u8]) -> io::Result<Option<usize>> {
     }
 }
 
-/// Runs a thread's work, and records why it failed, unless it was asked to end.
-fn recorded(shared: &Arc<Shared>, what: &str, work: impl FnOnce() -> io::Result<()>) {
+/// Runs a thread's work, and records why it failed. A server's peer ends its connections by a reset, whenever it likes.
+fn recorded(shared: &Arc<Shared>, marks: Marks, what: &str, work: impl FnOnce() -> io::Result<()>) {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
     match work() {
         Ok(()) => {}
+        Err(error)
+            if marks == Marks::Returns && matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof) => {}
         Err(error) => shared.fail(format!("{what}: {error}")),
     }
 }

@@ -50,9 +50,9 @@ pub struct StageRow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// From the write to the time when the last of its bytes was given to the queueing discipline.
+    /// Of the load: from the write to the time when the last of its bytes was given to the queueing discipline.
     SendBuffer,
-    /// In the queueing discipline.
+    /// Of probes: in the queueing discipline.
     Qdisc,
 }
 

@@ -182,10 +182,10 @@ impl Printer<'_> {
                 "seen_as": welcome.seen_as,
             })),
             Event::Start(..) => self.text(&format!("testing the connection to {}", self.settings.server)),
-            Event::Phase(phase, at_most_s) if self.events => self.line(&json!({
-                "event": "phase", "phase": phase, "t_ns": 0, "at_most_s": at_most_s,
+            Event::Phase(phase, t_ns, at_most_s) if self.events => self.line(&json!({
+                "event": "phase", "phase": phase, "t_ns": t_ns, "at_most_s": at_most_s,
             })),
-            Event::Phase(phase, at_most_s) => self.text(&format!("{}: at most {at_most_s} s", phase.name())),
+            Event::Phase(phase, _, at_most_s) => self.text(&format!("{}: at most {at_most_s} s", phase.name())),
             Event::Progress(progress) if self.events => self.line(&json!({
                 "event": "progress",
                 "t_ns": progress.t_ns,
@@ -209,10 +209,10 @@ impl Printer<'_> {
     ) {
         let warnings = measurement.warnings.iter().chain(&measurement.client.failures);
         let of_server = measurement.server.iter().flat_map(|server| &server.end.failures);
-        let mut told: Vec<&String> = Vec::new();
+        let mut shown: Vec<&String> = Vec::new();
         for warning in warnings.chain(of_server) {
-            if !told.contains(&warning) {
-                told.push(warning);
+            if !shown.contains(&warning) {
+                shown.push(warning);
                 self.event(&Event::Warning(warning.clone()));
             }
         }

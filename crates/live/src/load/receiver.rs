@@ -16,7 +16,7 @@ use crate::wire::load::{Expect, Frames, MARK_BYTES};
 
 /// Reads frames until asked to stop, or until the connection ends; counts their bytes.
 pub fn receive(socket: &OwnedFd, marks: Marks, shared: &Arc<Shared>) {
-    recorded(shared, "a connection that receives load", || Receiver::new(socket, marks, shared).run());
+    recorded(shared, marks, "a connection that receives load", || Receiver::new(socket, marks, shared).run());
 }
 
 struct Receiver<'a> {

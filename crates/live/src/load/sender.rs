@@ -25,7 +25,7 @@ const POOL_BYTES: usize = 1 << 20;
 const REPLENISH_US: u64 = 5_000;
 const SMALLEST_FRAME: usize = 1024;
 /// Bounds of `TCP_NOTSENT_LOWAT`.
-const UNSENT: [u64; 2] = [16 * 1024, 2 * 1024 * 1024];
+const UNSENT: [u64; 2] = [4 * 1024, 2 * 1024 * 1024];
 /// Before the rate is known.
 const FIRST_UNSENT: i32 = 128 * 1024;
 const FIRST_FRAME: usize = 16 * 1024;
@@ -34,7 +34,7 @@ const OPEN_WRITES: usize = 16;
 
 /// Sends frames until asked to stop, or until the connection fails. `index` is the connection's number.
 pub fn send(socket: &OwnedFd, index: u16, marks: Marks, shared: &Arc<Shared>) {
-    recorded(shared, "a connection that sends load", || Sender::new(socket, index, marks, shared)?.run());
+    recorded(shared, marks, "a connection that sends load", || Sender::new(socket, index, marks, shared)?.run());
 }
 
 fn pool() -> &'static [u8] {
@@ -46,13 +46,13 @@ fn pool() -> &'static [u8] {
     })
 }
 
-/// A write that asked for stamps: the offset of its last byte, when it was made, and when that byte entered the
+/// A write that asked for stamps: the offset of its last byte, when it was made, and whether that byte has entered the
 /// queueing discipline.
 #[derive(Clone, Copy, Debug)]
 struct StampedWrite {
     last_byte: u32,
     written_ns: u64,
-    scheduled_ns: Option<u64>,
+    is_scheduled: bool,
 }
 
 struct Sender<'a> {
@@ -150,7 +150,7 @@ impl<'a> Sender<'a> {
                     if with_stamps {
                         self.wants_stamps = false;
                         let last_byte = (self.written - 1) as u32;
-                        self.stamped.push(StampedWrite { last_byte, written_ns, scheduled_ns: None });
+                        self.stamped.push(StampedWrite { last_byte, written_ns, is_scheduled: false });
                     }
                     self.advance(bytes);
                 }
@@ -215,18 +215,13 @@ impl<'a> Sender<'a> {
             let Notice::Stamp { id, stamped, realtime_ns: at_ns, .. } = notice else { continue };
             let Some(at) = self.stamped.iter().position(|write| write.last_byte == id) else { continue };
             let write = &mut self.stamped[at];
-            let row = |stage, from_ns| StageRow { t_ns: from_ns, stage, delay_ns: at_ns.saturating_sub(from_ns) };
-            match (stamped, write.scheduled_ns) {
+            match (stamped, write.is_scheduled) {
                 // Only the first stamps count: a retransmission or a device below makes more.
-                (Stamped::Scheduled, None) => {
-                    write.scheduled_ns = Some(at_ns);
-                    let row = row(Stage::SendBuffer, write.written_ns);
-                    self.shared.log().stages.push(row);
-                }
-                (Stamped::Sent, Some(scheduled_ns)) => {
-                    let row = row(Stage::Qdisc, scheduled_ns);
-                    self.shared.log().stages.push(row);
-                    self.stamped.swap_remove(at);
+                (Stamped::Scheduled, false) => {
+                    write.is_scheduled = true;
+                    let t_ns = write.written_ns;
+                    let delay_ns = at_ns.saturating_sub(t_ns);
+                    self.shared.log().stages.push(StageRow { t_ns, stage: Stage::SendBuffer, delay_ns });
                 }
                 (Stamped::Acknowledged, _) => {
                     self.stamped.swap_remove(at);
