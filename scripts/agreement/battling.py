@@ -95,7 +95,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _results(options: argparse.Namespace) -> list[Result]:
     """The experiments on both engines."""
-    chosen = _, reference = engines(options.engines)
+    chosen = _, reference = engines([options.engine, options.reference])
     plans = [_tasks(name, chosen, options) for name in NUMBERS if options.only in name]
     if not plans:
         raise InputError(f"no experiment has {options.only!r} in its name; there are: {', '.join(NUMBERS)}")

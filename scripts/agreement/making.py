@@ -21,7 +21,8 @@ def parser(target: str, about: str | None) -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(prog=f"make {target}", description=(about or "").partition("\n")[0])
     found.add_argument("--out", type=Path, default=Path("results"), help="where runs are kept (default: results/)")
     found.add_argument("--jobs", type=int, help="runs at the same time (default: as many as there are processors)")
-    found.add_argument("--engines", default="sim,guest", help="the engine to judge, and the reference")
+    found.add_argument("--engine", default="sim", help="the engine to judge (default: sim)")
+    found.add_argument("--reference", default="guest", help="the engine that it is compared with (default: guest)")
     return found
 
 

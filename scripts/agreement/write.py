@@ -107,7 +107,7 @@ def _compared(
     """The scenarios of these entries by their names, on both engines."""
     plans = [_tasks(entry, options, repetitions) for entry in entries]
     tasks = sorted((task for tasks in plans for task in tasks), key=lambda task: task.seed)
-    runs = _stored(tasks, engines(options.engines)[1].name) if options.keep_reference else {}
+    runs = _stored(tasks, options.reference) if options.keep_reference else {}
     runs |= runs_of([task for task in tasks if task not in runs], options.jobs)
     compared = [compare(Result([runs[task] for task in tasks])) for tasks in plans]
     return {
@@ -119,8 +119,9 @@ def _compared(
 
 def _tasks(entry: matrix.Entry, options: argparse.Namespace, repetitions: int) -> list[Task]:
     """The runs of the points that are compared."""
-    has_guest = "guest" in options.engines.split(",")
-    chosen = engines(options.engines, kernel=entry.kernel if has_guest else None)
+    names = [options.engine, options.reference]
+    has_guest = "guest" in names
+    chosen = engines(names, kernel=entry.kernel if has_guest else None)
     tasks = plan(entry.experiment, chosen, options.out, repeat=repetitions, reuse=True)
     return [task for task in tasks if entry.has(task.point)]
 

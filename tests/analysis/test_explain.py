@@ -217,7 +217,7 @@ def test_the_document_has_numbers_with_units_in_their_names(cli: Cli, stored: Pa
 
 
 def test_the_figures_that_show_it_are_drawn(cli: Cli, stored: Path, tmp_path: Path) -> None:
-    assert cli("explain", str(stored), "--no-cures", "--figures", "shown", "--quiet").status == 0
+    assert cli("explain", str(stored), "--no-cures", "--draw", "shown", "--quiet").status == 0
     assert {path.name for path in tmp_path.glob("shown/*/*")} >= {"queue_length.svg", "rtt.svg", "cwnd.svg"}
 
 

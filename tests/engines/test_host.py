@@ -131,7 +131,7 @@ def test_what_the_kernel_cannot_run_is_refused_before_anything_runs(
     monkeypatch.setenv(agent.VARIABLE, str(program))
     with pytest.raises(EngineError) as refusal:
         bs.run(write(tmp_path, SMALL + SWEEP), engine="host", out=tmp_path / "out")
-    others = "; --point chooses others, as in --point 'link.line.queue.limit=10p'"
+    others = "; --only chooses others, as in --only 'link.line.queue.limit=10p'"
     refused = f"lab (link.line.queue.limit = 20p) on host: {lacks} (and 1 more points can't run)"
     assert str(refusal.value) == refused + others
     assert not (tmp_path / "out").exists()

@@ -110,7 +110,7 @@ def sent_packets(told: str) -> int:
 def test_the_experiments_traffic_runs_if_it_is_asked_for(tmp_path: Path) -> None:
     look = ("sh", "-c", "sleep 1; tc -s qdisc show dev to-h2 parent 1:1")
     assert sent_packets(call(tmp_path, command=look).stdout) == 0
-    assert sent_packets(call(tmp_path, "--traffic", command=look).stdout) > 100
+    assert sent_packets(call(tmp_path, "--with-traffic", command=look).stdout) > 100
 
 
 def test_rates_change_as_the_experiment_says(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_what_is_asked_for_wrongly_is_told_before_anything_is_built(tmp_path: Pa
         answer = cli("shell", "lab.toml", *arguments)
         assert answer.status == 2
         assert says in answer.err
-    for late in (("--traffic",), ("--seed", "2")):
+    for late in (("--with-traffic",), ("--seed", "2")):
         assert "cannot change it" in cli("shell", "1234", "--on", "h1", *late).err
 
 

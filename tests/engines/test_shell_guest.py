@@ -80,7 +80,7 @@ def test_the_same_command_does_the_same_whatever_else_the_machine_does(tmp_path:
     command = ("sh", "-c", "ping -c 3 -i 0.1 h2; cat /proc/uptime; tc -s qdisc show dev to-h2")
 
     def once(*more: str) -> str:
-        return call(tmp_path, *GUEST, *more, "--quiet", "--traffic", command=command, patience_s=PATIENCE_S).stdout
+        return call(tmp_path, *GUEST, *more, "--quiet", "--with-traffic", command=command, patience_s=PATIENCE_S).stdout
 
     alone = once()
     with busy_machine():
@@ -102,7 +102,7 @@ def test_programs_that_compute_hold_up_no_packets(tmp_path: Path) -> None:
     write(tmp_path, TWO_PATHS)
     beside = ("--with", "r1=tcpdump -i any -n", "--with", "h2=sh -c 'while :; do :; done'")
     command = ("ping", "-q", "-c", "100", "-i", "0.005", "h4")
-    done = call(tmp_path, *GUEST, "--traffic", *beside, command=command, on="h3", patience_s=PATIENCE_S)
+    done = call(tmp_path, *GUEST, "--with-traffic", *beside, command=command, on="h3", patience_s=PATIENCE_S)
     assert "listening on any" in done.stderr
     assert "100 received, 0% packet loss" in done.stdout
     shortest, _, longest = (float(part) for part in done.stdout.split(" = ")[1].split("/")[:3])

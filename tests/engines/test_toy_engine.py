@@ -51,7 +51,7 @@ def test_every_command_takes_an_engine_that_was_only_registered(cli: Callable[..
     assert [check["what"] for each in doctor if each["engine"] == "toy" for check in each["checks"]] == ["spring"]
     assert "toy (a toy: the simulator under another name)" in cli("run", lab, "--engine", "nothing").err
 
-    made = cli("run", lab, "--engine", "sim,toy")
+    made = cli("run", lab, "--engine", "sim", "--engine", "toy")
     assert made.status == 0, made.err
     page = (tmp_path / "report" / "lab" / "index.html").read_text()
     assert "engine toy" in page
@@ -70,7 +70,7 @@ def test_every_command_takes_an_engine_that_was_only_registered(cli: Callable[..
     assert exported.status == 0, exported.err
     assert ",toy," in next((tmp_path / "tables").glob("*probes.csv")).read_text()
 
-    agreed = cli("agree", lab, "--engines", "sim,toy", "--repeat", "2", "--json")
+    agreed = cli("agree", lab, "--reference", "toy", "--repeat", "2", "--json")
     assert agreed.status == 0, agreed.err
     assert json.loads(agreed.out)["engines"] == ["sim", "toy"]
     reused = cli("run", lab, "--engine", "toy", "--reuse", "--no-report")

@@ -106,7 +106,7 @@ def test_hosts_and_ports_choose_what_is_looked_at(cli: Callable[..., Any], tmp_p
     assert len(everything["connections"]) == len(everything["capture"]["pings"]) == 1
     only_ping = _document(cli, "all.pcap", "--host", "192.0.2.9")
     assert (len(only_ping["connections"]), len(only_ping["capture"]["pings"])) == (0, 1)
-    only_tcp = _document(cli, "all.pcap", "--port", "443")
+    only_tcp = _document(cli, "all.pcap", "--transport-port", "443")
     assert (len(only_tcp["connections"]), len(only_tcp["capture"]["pings"])) == (1, 0)
 
 
@@ -181,9 +181,9 @@ def test_what_is_no_capture_or_shows_nothing_is_refused(
         (["."], "found a directory"),
         (["a.pcap", "a.pcap"], "given twice"),
         (["a.pcap", "--host", "home"], "--host: found 'home'; allowed: an IPv4 or IPv6 address"),
-        (["a.pcap", "--port", "0"], "--port: found 0; allowed: 1 to 65535"),
+        (["a.pcap", "--transport-port", "0"], "--transport-port: found 0; allowed: 1 to 65535"),
         (["a.pcap", "--name", "../up"], "--name: found '../up'"),
-        (["a.pcap", "--port", "9"], "needed: data of a TCP connection, or a ping"),
+        (["a.pcap", "--transport-port", "9"], "needed: data of a TCP connection, or a ping"),
     ],
 )
 def test_wrong_usage_is_named(cli: Callable[..., Any], tmp_path: Path, arguments: list[str], message: str) -> None:

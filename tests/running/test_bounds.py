@@ -253,4 +253,4 @@ def test_a_wrong_number_of_repetitions_is_what_the_message_is_about(
 def test_each_engine_and_point_counts_among_the_runs_at_a_time(tmp_path: Path) -> None:
     experiment = load(write(tmp_path, sweep(10)))
     with pytest.raises(bs.InputError, match=r"allowed: 1 to 50000 \(1000000 runs at a time, 20 for each seed\)"):
-        plan(experiment, engines("sim,guest"), tmp_path, repeat=50_001)
+        plan(experiment, engines(["sim", "guest"]), tmp_path, repeat=50_001)

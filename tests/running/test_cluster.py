@@ -281,7 +281,7 @@ def test_a_guest_runs_on_the_worker_that_has_it(there: Cluster, tmp_path: Path) 
     build_guest()
     has_it = there.add_worker(qemu=program("qemu-system-x86_64"))
     lab = write(tmp_path, SMALL)
-    options: dict[str, Any] = {"engine": "sim,guest", "overrides": ["duration=1s"]}
+    options: dict[str, Any] = {"engine": ["sim", "guest"], "overrides": ["duration=1s"]}
     bs.run(lab, out=tmp_path / "away", cluster=there.address, **options)
     there.kill(has_it)
     bs.run(lab, out=tmp_path / "here", **options)
@@ -297,7 +297,7 @@ def test_stored_runs_are_reused(there: Cluster, tmp_path: Path) -> None:
     assert len(again.runs) == 6
 
 
-@pytest.mark.parametrize("command", [["run"], ["reproduce"], ["agree", "--engines", "sim,guest"]])
+@pytest.mark.parametrize("command", [["run"], ["reproduce"], ["agree", "--reference", "guest"]])
 def test_wrong_addresses_are_refused_by_every_command(command: list[str], cli: Cli, tmp_path: Path) -> None:
     write(tmp_path, SMALL)
     for address in ("", "local:0", "local:x", "tcp://", "tcp://host", "tcp://host:99999", "http://host:1", "host:8786"):

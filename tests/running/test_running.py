@@ -153,20 +153,20 @@ def test_a_refusal_names_the_point_and_what_chooses_the_others(cli: Cli, tmp_pat
     assert refused.status == 1
     told = " ".join(refused.err.split())
     assert "(link.line.queue.limit = 10p, traffic.bulk.congestion = ledbat) on guest: traffic `bulk`: no" in told
-    assert "(and 2 more points can't run); --point chooses others, as in --point 'traffic.bulk.congestion=reno'" in told
+    assert "(and 2 more points can't run); --only chooses others, as in --only 'traffic.bulk.congestion=reno'" in told
     assert not (tmp_path / "out").exists()
 
 
 def test_only_the_points_that_are_chosen_are_run(cli: Cli, tmp_path: Path) -> None:
     lab = str(write(tmp_path, SMALL + TWO_KEYS))
     chosen = ["traffic.bulk.congestion=ledbat", "link.line.queue.limit=40p", "link.line.queue.limit=10p"]
-    options = [word for point in chosen for word in ("--point", point)]
+    options = [word for point in chosen for word in ("--only", point)]
     assert cli("run", lab, *options, "--quiet", "--out", "out").status == 0
     points = [dict(run.point) for run in bs.load(tmp_path / "out" / "lab").runs]
     assert points == [{"link.line.queue.limit": limit, "traffic.bulk.congestion": "ledbat"} for limit in ("10p", "40p")]
-    wrong = cli("run", lab, "--point", "link.line.queue.limit=30p", "--out", "out")
+    wrong = cli("run", lab, "--only", "link.line.queue.limit=30p", "--out", "out")
     assert wrong.status == 2
-    assert "--point link.line.queue.limit: found 30p; allowed: 10p or 20p or 40p" in " ".join(wrong.err.split())
+    assert "--only link.line.queue.limit: found 30p; allowed: 10p or 20p or 40p" in " ".join(wrong.err.split())
 
 
 def test_a_run_remembers_its_document(tmp_path: Path) -> None:

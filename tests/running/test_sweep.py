@@ -175,7 +175,10 @@ def test_a_partition_has_a_limited_size(tmp_path: Path, monkeypatch: pytest.Monk
     ("words", "message"),
     [
         (["--layout", "heap"], "--layout: found 'heap'; allowed: auto, single, sweep"),
-        (["--layout", "sweep", "--engine", "sim,guest"], "--layout sweep: only for the engine sim; runs of guest have"),
+        (
+            ["--layout", "sweep", "--engine", "sim", "--engine", "guest"],
+            "--layout sweep: only for the engine sim; runs of guest have",
+        ),
         (["--layout", "sweep", "--cluster", "local:1"], "--layout sweep: not with --cluster"),
     ],
 )

@@ -37,7 +37,7 @@ def second_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("second_engine")
 def test_equal_engines_agree_but_for_chance(cli: Cli, tmp_path: Path) -> None:
     write(tmp_path, LONGER + SWEEP)
-    answer = cli("agree", "lab.toml", "--engines", "sim,twin", "--repeat", "4", "--json", "--strict")
+    answer = cli("agree", "lab.toml", "--reference", "twin", "--repeat", "4", "--json", "--strict")
     assert (answer.status, answer.err) == (0, "")
     document = json.loads(answer.out)
     assert document["engines"] == ["sim", "twin"]
@@ -57,18 +57,18 @@ def test_equal_engines_agree_but_for_chance(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("second_engine")
 def test_only_the_chosen_points_are_compared(cli: Cli, tmp_path: Path) -> None:
     write(tmp_path, SMALL + SWEEP)
-    chosen = ("--point", "link.line.queue.limit=10p", "--point", "link.line.queue.limit=40p")
-    document = json.loads(cli("agree", "lab.toml", "--engines", "sim,twin", "--repeat", "1", *chosen, "--json").out)
+    chosen = ("--only", "link.line.queue.limit=10p", "--only", "link.line.queue.limit=40p")
+    document = json.loads(cli("agree", "lab.toml", "--reference", "twin", "--repeat", "1", *chosen, "--json").out)
     assert [point["point"]["link.line.queue.limit"] for point in document["points"]] == ["10p", "40p"]
     assert len(document["runs"]) == 2 * 2
-    unknown = cli("agree", "lab.toml", "--engines", "sim,twin", "--point", "link.line.queue.limit=11p")
+    unknown = cli("agree", "lab.toml", "--reference", "twin", "--only", "link.line.queue.limit=11p")
     assert (unknown.status, unknown.err.count("\n")) == (2, 1), unknown.err
 
 
 @pytest.mark.usefixtures("second_engine")
 def test_the_terminal_shows_both_and_what_is_aimed_at(cli: Cli, tmp_path: Path) -> None:
     write(tmp_path, LONGER)
-    answer = cli("agree", "lab.toml", "--engines", "sim,twin", "--repeat", "1")
+    answer = cli("agree", "lab.toml", "--reference", "twin", "--repeat", "1")
     assert answer.status == 0
     for words in ("rtt.p95_ms", "twin", "6 within tolerance", "within 5 %", "One repetition says nothing about chance"):
         assert words in answer.out, words
@@ -84,7 +84,7 @@ def test_an_engine_that_differs_is_told_and_strict_fails(
         return sim.run(load(lab, ["link.line.delay=40ms"]).points[0], seed, directory, progress)
 
     monkeypatch.setitem(REGISTRY, "longer", Engine("longer", "a longer path", longer))
-    arguments = ["agree", "lab.toml", "--engines", "sim,longer", "--repeat", "2"]
+    arguments = ["agree", "lab.toml", "--reference", "longer", "--repeat", "2"]
     answer = cli(*arguments, "--strict", "--json")
     assert answer.status == 1
     median = json.loads(answer.out)["points"][0]["comparisons"][0]
@@ -99,7 +99,7 @@ def test_an_engine_that_is_not_ready_is_told_before_anything_runs(
     write(tmp_path, SMALL)
     monkeypatch.setenv("BUFFERSCOPE_QEMU", "qemu-that-is-not-there")
     monkeypatch.setenv("BUFFERSCOPE_AGENT", "/agent-that-is-not-there")
-    named = cli("agree", "lab.toml", "--engines", "sim,guest")
+    named = cli("agree", "lab.toml", "--reference", "guest")
     assert (named.status, named.out) == (1, "")
     assert "apt-get install qemu-system-x86" in named.err
     chosen = cli("agree", "lab.toml")
@@ -113,12 +113,12 @@ def test_an_engine_that_is_not_ready_is_told_before_anything_runs(
 def test_run_shows_several_engines_side_by_side(cli: Cli, tmp_path: Path) -> None:
     expect = '[[expect]]\nmetric = "rtt.sent"\nsays = "20"\nband = [20, 20]\n'
     write(tmp_path, SMALL + expect + SWEEP)
-    document = json.loads(cli("run", "lab.toml", "--engine", "sim,twin", "--json").out)
+    document = json.loads(cli("run", "lab.toml", "--engine", "sim", "--engine", "twin", "--json").out)
     assert [(run["point"]["link.line.queue.limit"], run["engine"]) for run in document["runs"]] == [
         (label, engine) for label in ("10p", "20p", "40p") for engine in ("sim", "twin")
     ]
     assert [e["engine"] for e in document["expectations"]] == ["sim"] * 3 + ["twin"] * 3
-    table = cli("run", "lab.toml", "--engine", "sim,twin").out
+    table = cli("run", "lab.toml", "--engine", "sim", "--engine", "twin").out
     assert "Engine" in table
     assert re.search(r"Figure or claim .* Simulator +twin +Verdict", table)
     assert re.search(r"rtt\.sent at 40p .* 20 +20 +reproduced", table)

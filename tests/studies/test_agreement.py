@@ -205,7 +205,7 @@ def test_the_page_shows_both_engines_in_the_same_charts(tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for words in ("sim against guest", "+10\N{NO-BREAK SPACE}ms", "exceeded", "Only sim measures sojourn"):
         assert words in text, words
-    assert "bufferscope agree handmade --seed 1 --repeat 2 --engines sim,guest" in text
+    assert "bufferscope agree handmade --seed 1 --repeat 2 --reference guest" in text
     by_engine = [spec for spec in specs(text) if '"domain":["sim","guest"]' in spec]
     assert len(by_engine) >= 3, "RTT, queue and window are coloured by engine"
     pictures = {path.name for path in (tmp_path / "page" / "figures").iterdir()}

@@ -64,7 +64,7 @@ def make(directory: Path, *more: str, causes: str = "") -> int:
     (directory / "causes.toml").write_text(causes)
     places = {"--matrix": "small.toml", "--pages": "", "--out": "runs"}
     options = [word for option, name in places.items() for word in (option, str(directory / name))]
-    return main([*options, "--engines", "sim,other", *more])
+    return main([*options, "--reference", "other", *more])
 
 
 def table(page: str) -> dict[str, tuple[str, ...]]:

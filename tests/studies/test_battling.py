@@ -70,7 +70,7 @@ def other(monkeypatch: pytest.MonkeyPatch) -> Other:
 def make(directory: Path, *more: str) -> str:
     """The page of `make battling` with the engines `sim` and `other`."""
     places = ["--out", str(directory / "runs"), "--page", str(directory / "page.md")]
-    assert battling.main([*places, "--engines", "sim,other", "--repeat", "3", *more]) == 0
+    assert battling.main([*places, "--reference", "other", "--repeat", "3", *more]) == 0
     return (directory / "page.md").read_text().replace("\N{NO-BREAK SPACE}", " ")
 
 

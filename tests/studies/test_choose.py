@@ -280,7 +280,7 @@ def test_json_is_one_document(cli: Cli, tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         (["--link", "nowhere"], "--link: found 'nowhere'; allowed: line"),
-        (["--engine", "sim,guest"], "allowed: one engine"),
+        (["--engine", "sim,guest"], "--engine: found 'sim,guest'; allowed: sim"),
         (["--repeat", "0"], "--repeat: found 0"),
         (["--report", "page", "--no-report"], "exclude one another"),
         (["--point", "traffic.bulk.flows=2"], "no sweep"),

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 
 def agree(
     experiment: options.ExperimentName,
-    engines: Annotated[
+    engine: options.Engine = "sim",
+    reference: Annotated[
         str | None,
         typer.Option(
-            "--engines",
-            metavar="A,B",
-            help="The engine to judge, then the reference. Default: sim,guest, or sim,host if only that is ready.",
+            "--reference",
+            metavar="NAME",
+            help="The engine that --engine is compared with. Default: guest, or host if only that is ready.",
             show_default=False,
             autocompletion=complete_engine,
         ),
@@ -31,7 +32,7 @@ def agree(
     report: options.Report = None,
     no_report: options.NoReport = False,
     overrides: options.Set = None,
-    point: options.SomePoints = None,
+    only: options.Only = None,
     seed: options.Seed = 1,
     repeat: options.Repeat = 3,
     jobs: options.Jobs = None,
@@ -53,9 +54,9 @@ tolerance). The page agreement/index.html shows both engines' series in the same
 
       bufferscope agree ucas-reproduce --set traffic.bulk.congestion=cubic --repeat 5
 
-      bufferscope agree ucas-queue-sizes --point link.bottleneck.queue.limit=100p
+      bufferscope agree ucas-queue-sizes --only link.bottleneck.queue.limit=100p
 
-      bufferscope agree mininet-buffer-size --engines guest,host
+      bufferscope agree mininet-buffer-size --engine guest --reference host
 
       bufferscope agree my-lab.toml --reuse --json | jq '.points[].comparisons[] | select(.meets_aim == false)'
     """
@@ -67,10 +68,10 @@ tolerance). The page agreement/index.html shows both engines' series in the same
     from bufferscope.studies import agreement
 
     directory = options.page(report, no_report, False, Path("agreement"))
-    chosen = pair(engines, kernel, here=cluster is None)
+    chosen = pair(engine, reference, kernel, here=cluster is None)
     silent, left = quiet or json, f"the runs are in {out}/"
     loaded = read([experiment], overrides)
-    (result,) = execute(loaded, chosen, out, seed, repeat, jobs, silent, reuse, cluster, wanted=point or ())
+    (result,) = execute(loaded, chosen, out, seed, repeat, jobs, silent, reuse, cluster, wanted=only or ())
     if not silent:
         measure(result, left)
     drawn = None

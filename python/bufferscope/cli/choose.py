@@ -24,7 +24,7 @@ def choose(
             show_default=False,
         ),
     ] = None,
-    point: options.OnePoint = None,
+    point: options.Point = None,
     engine: options.Engine = "sim",
     kernel: options.Kernel = None,
     out: options.Out = Path("results"),

@@ -4,7 +4,7 @@ from bufferscope.cli import options
 from bufferscope.cli.saying import say
 
 
-def commands(experiment: options.ExperimentName, point: options.OnePoint = None, overrides: options.Set = None) -> None:
+def commands(experiment: options.ExperimentName, point: options.Point = None, overrides: options.Set = None) -> None:
     """Print the commands that build an experiment's network by hand, as a script for sh.
 
     [bold]--engine host[/bold] and [bold]--engine guest[/bold] build the network with the same commands: ip, tc, sysctl

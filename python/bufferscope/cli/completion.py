@@ -82,13 +82,10 @@ def complete_experiment(context: typer.Context, incomplete: str) -> Iterator[str
 
 @_never_failing
 def complete_engine(context: typer.Context, incomplete: str) -> Iterator[str]:
-    """Names of engines; after a comma, those not yet named."""
+    """Names of engines."""
     from bufferscope.engines import carrying
 
-    before, comma, _ = incomplete.rpartition(",")
-    named = before.split(",")
-    names = (each.name for each in carrying() if each.name not in named)
-    yield from _beginning_with(incomplete, (f"{before}{comma}{name}" for name in names))
+    yield from _beginning_with(incomplete, (each.name for each in carrying()))
 
 
 @_never_failing

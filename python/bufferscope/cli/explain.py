@@ -29,10 +29,10 @@ def explain(
     no_cures: Annotated[
         bool, typer.Option("--no-cures", help="Do not simulate cures; print only what the records show.")
     ] = False,
-    figures: Annotated[
+    draw: Annotated[
         Path | None,
         typer.Option(
-            "--figures",
+            "--draw",
             metavar="DIR",
             help="Draw the figures that the sentences name, one SVG each, in a directory for each run.",
             file_okay=False,
@@ -54,7 +54,7 @@ seed; these simulations are not stored. They take a few times as long as the run
 
       bufferscope explain results/ucas-reproduce/run-sim-s1-0f3a2b1c --no-cures
 
-      bufferscope explain 'results/lab/*-guest-*' --figures shown
+      bufferscope explain 'results/lab/*-guest-*' --draw shown
 
       bufferscope explain results/lab --json | jq -r '.explanations[] | .cause, .port'
     """
@@ -69,8 +69,8 @@ seed; these simulations are not stored. They take a few times as long as the run
         if not no_cures:
             found = found.having(_cures(run, quiet or json))
         explained.append(found)
-        if figures:
-            _draw(run, found, figures / run.id)
+        if draw:
+            _draw(run, found, draw / run.id)
         if not (json or quiet):
             print_explanation(run, found, many=len(runs) > 1)
     if json:

@@ -52,9 +52,9 @@ def inspect(
     ports: Annotated[
         list[int] | None,
         typer.Option(
-            "--port",
-            metavar="PORT",
-            help="Only packets from or to this port; may be given several times.",
+            "--transport-port",
+            metavar="NUMBER",
+            help="Only packets from or to this port of TCP or UDP; may be given several times.",
             show_default=False,
         ),
     ] = None,
@@ -78,7 +78,7 @@ long capture (tcpdump -C) are joined.
 
       bufferscope inspect client.pcapng server.pcapng --name both-ends
 
-      bufferscope inspect home.pcap --host 192.0.2.1 --port 443 --json | jq '.connections[0]'
+      bufferscope inspect home.pcap --host 192.0.2.1 --transport-port 443 --json | jq '.connections[0]'
 
       tcpdump -i eth0 -s 128 -c 100000 -w - tcp | bufferscope inspect - --no-report
     """

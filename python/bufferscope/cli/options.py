@@ -29,8 +29,19 @@ Engine = Annotated[
         "--engine",
         metavar="NAME",
         help="What carries the packets: sim, the simulator; guest, a real kernel in virtual time; host, this machine's "
-        "kernel. Several (sim,guest) are shown side by side.",
+        "kernel.",
         autocompletion=complete_engine,
+    ),
+]
+Engines = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="What carries the packets: sim, the simulator; guest, a real kernel in virtual time; host, this machine's "
+        "kernel. May be given several times, to show the results side by side. Default: sim.",
+        autocompletion=complete_engine,
+        show_default=False,
     ),
 ]
 Kernel = Annotated[
@@ -57,20 +68,20 @@ Set = Annotated[
         autocompletion=complete_set,
     ),
 ]
-OnePoint = Annotated[
+Point = Annotated[
     list[str] | None,
     typer.Option(
         "--point",
         metavar="PATH=VALUE",
-        help="Choose one value of a swept key, as in link.bottleneck.queue.limit=100p; "
-        "may be given several times. Default: the first value of each key.",
+        help="Take the point with this value of a swept key, as in link.bottleneck.queue.limit=100p; "
+        "may be given once for each key. Default: the first value of each key.",
         autocompletion=complete_point,
     ),
 ]
-SomePoints = Annotated[
+Only = Annotated[
     list[str] | None,
     typer.Option(
-        "--point",
+        "--only",
         metavar="PATH=VALUE",
         help="Run only the points with this value of a swept key, as in link.bottleneck.queue.limit=100p; "
         "may be given several times, also for the same key. Default: all points.",

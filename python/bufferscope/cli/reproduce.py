@@ -29,7 +29,7 @@ def reproduce(
             autocompletion=complete_experiment,
         ),
     ] = None,
-    engine: options.Engine = "sim",
+    engine: options.Engines = None,
     kernel: options.Kernel = None,
     out: options.Out = Path("results"),
     report: options.Report = None,
@@ -71,7 +71,7 @@ changes no verdict; the page lists them, and --full or --repeat runs all of it.
     from bufferscope.cli.execute import read
     from bufferscope.cli.notes import tell
     from bufferscope.cli.pages import page
-    from bufferscope.engines import REGISTRY, carrying, engines
+    from bufferscope.engines import REGISTRY, carrying, default, engines
     from bufferscope.model.experiment import catalogue
     from bufferscope.report import build
     from bufferscope.running.brevity import WHOLE, part_of
@@ -80,7 +80,7 @@ changes no verdict; the page lists them, and --full or --repeat runs all of it.
     from bufferscope.running.reproduction import compared, stored
 
     directory = options.page(report, no_report, False, Path("report"))
-    chosen = engines(engine, kernel=kernel)
+    chosen = engines(engine or default().name, kernel=kernel)
     silent = quiet or json
     experiments = read(names or catalogue())
     if not silent:

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 def run(
     experiment: options.ExperimentName,
-    engine: options.Engine = "sim",
+    engine: options.Engines = None,
     kernel: options.Kernel = None,
     out: options.Out = Path("results"),
     overrides: options.Set = None,
-    point: options.SomePoints = None,
+    only: options.Only = None,
     seed: options.Seed = 1,
     repeat: options.RepeatAsFiled = None,
     jobs: options.Jobs = None,
@@ -49,7 +49,7 @@ No page is written for more than 500 points.
 
       bufferscope run ucas-reproduce --set traffic.bulk.congestion=cubic --repeat 5
 
-      bufferscope run ucas-queue-sizes --point link.bottleneck.queue.limit=20p
+      bufferscope run ucas-queue-sizes --only link.bottleneck.queue.limit=20p
 
       bufferscope run ucas-reproduce --set 'sweep.link.bottleneck.queue.limit=["20p", "100p", "500p"]'
 
@@ -62,14 +62,14 @@ No page is written for more than 500 points.
     from bufferscope.cli.execute import execute, measure, read
     from bufferscope.cli.interruption import at_once
     from bufferscope.cli.pages import is_drawable, page
-    from bufferscope.engines import engines
+    from bufferscope.engines import default, engines
     from bufferscope.report import build
 
-    chosen = engines(engine, kernel=kernel, capture=capture)
+    chosen = engines(engine or default().name, kernel=kernel, capture=capture)
     silent = quiet or json
     options.page(report, no_report, silent, Path())  # refuse conflicting options before anything runs
     loaded = read([experiment], overrides)
-    (result,) = execute(loaded, chosen, out, seed, repeat, jobs, silent, reuse, cluster, layout, point or ())
+    (result,) = execute(loaded, chosen, out, seed, repeat, jobs, silent, reuse, cluster, layout, only or ())
     directory = options.page(report, no_report, silent, Path("report") / result.experiment)
     left = f"the runs are in {out}/"
     if not silent:

@@ -34,7 +34,7 @@ def shell(
             help="Also run this command in the background, as in h2='iperf3 -s'; may be given several times.",
         ),
     ] = None,
-    traffic: Annotated[bool, typer.Option("--traffic", help="Also run the experiment's own traffic.")] = False,
+    traffic: Annotated[bool, typer.Option("--with-traffic", help="Also run the experiment's own traffic.")] = False,
     engine: Annotated[
         str,
         typer.Option(
@@ -45,7 +45,7 @@ def shell(
         ),
     ] = "host",
     kernel: options.Kernel = None,
-    point: options.OnePoint = None,
+    point: options.Point = None,
     overrides: options.Set = None,
     seed: options.Seed = FIRST_SEED,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
@@ -81,7 +81,7 @@ def shell(
     if experiment.isdecimal():
         if beside or traffic or point or overrides or seed != FIRST_SEED:
             raise InputError(
-                f"{experiment} is already running; --with, --traffic, --point, --set and --seed cannot change it"
+                f"{experiment} is already running; --with, --with-traffic, --point, --set and --seed cannot change it"
             )
         shells[engine].join(experiment, on, command or (), quiet=quiet)
     from bufferscope.cli.choosing import one_point

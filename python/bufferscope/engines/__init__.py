@@ -15,6 +15,7 @@ __all__ = [
     "default",
     "engine_of",
     "engines",
+    "named",
     "one_engine",
     "rank",
 ]
@@ -49,25 +50,21 @@ def rank(name: str) -> int:
     return names.index(name) if name in names else len(names)
 
 
-def engines(
-    names: str | Sequence[str], option: str = "--engine", kernel: str | None = None, *, capture: bool = False
-) -> tuple[Engine, ...]:
-    """The engines named in a list or in a string with commas (`sim,guest`), with a kernel where one can be chosen.
+def engines(names: str | Sequence[str], kernel: str | None = None, *, capture: bool = False) -> tuple[Engine, ...]:
+    """The engine or engines of these names, with a kernel where one can be chosen.
 
     With `capture`, those that can capture packets do. Raises `InputError` for an unknown name, for a name given twice,
-    for a kernel if none of the engines offers a choice, and for a capture if none of them can. `option` is the name of
-    the option that `names` comes from, for the message.
+    for a kernel if none of the engines offers a choice, and for a capture if none of them can.
     """
-    words = names.split(",") if isinstance(names, str) else list(names)
-    chosen = [_named(word.strip(), option) for word in words]
+    chosen = [named(name) for name in ([names] if isinstance(names, str) else names)]
+    listed = ", ".join(each.name for each in chosen)
     if len({each.name for each in chosen}) < len(chosen):
-        raise InputError(f"{option}: found {','.join(words)}; allowed: each engine once")
-    named = ",".join(each.name for each in chosen)
+        raise InputError(f"--engine: found {listed}; allowed: each engine once")
     if kernel is not None and all(each.default_kernel is None for each in chosen):
-        raise InputError(f"--kernel {kernel}: only the guest's kernel can be chosen, but {option} is {named}")
+        raise InputError(f"--kernel {kernel}: only the guest's kernel can be chosen, but --engine is {listed}")
     if capture and not any(each.captures for each in chosen):
         raise InputError(
-            f"--capture: {option} is {', '.join(each.name for each in chosen)}, whose packets need no capture: "
+            f"--capture: --engine is {listed}, whose packets need no capture: "
             "`bufferscope export RUN --format pcapng` simulates the run again and writes them"
         )
     if kernel is None and not capture:
@@ -76,14 +73,13 @@ def engines(
 
 
 def one_engine(name: str, kernel: str | None = None) -> Engine:
-    """The engine of this name; raises `InputError` as `engines` does, and if several are named."""
-    found = engines(name, kernel=kernel)
-    if len(found) > 1:
-        raise InputError(f"--engine: found {name}; allowed: one engine, because queues are compared with one another")
-    return found[0]
+    """The engine of this name; raises `InputError` as `engines` does."""
+    (found,) = engines(name, kernel)
+    return found
 
 
-def _named(name: str, option: str) -> Engine:
+def named(name: str, option: str = "--engine") -> Engine:
+    """The engine of this name, which `option` gave; raises `InputError` for another name."""
     known = REGISTRY.get(name)
     if known and not known.observes:
         return known

@@ -327,7 +327,7 @@ class Experiment:
         InputError
             A key is not swept, a label does not exist, or no point has all values.
         """
-        chosen = [self._choice(text) for text in wanted]
+        chosen = [self._choice(text, "--point") for text in wanted]
         points = [point for point in self.points if all(point.values[path] == label for path, label in chosen)]
         if not points:
             raise InputError(f"--point: found {' and '.join(wanted)}; allowed: each key once")
@@ -352,7 +352,7 @@ class Experiment:
             A key is not swept, or a label does not exist.
         """
         labels: dict[str, set[str]] = {}
-        for path, label in map(self._choice, wanted):
+        for path, label in (self._choice(text, "--only") for text in wanted):
             labels.setdefault(path, set()).add(label)
         return [
             position
@@ -360,21 +360,23 @@ class Experiment:
             if all(point.values[path] in among for path, among in labels.items())
         ]
 
-    def _choice(self, text: str) -> tuple[str, str]:
-        """The swept path and the label that `PATH=LABEL` names."""
+    def _choice(self, text: str, option: str) -> tuple[str, str]:
+        """The swept path and the label that `PATH=LABEL` names; `option` gave it, for the message."""
         path, equals, label = (part.strip() for part in text.partition("="))
         swept = self.swept
         if not swept:
             raise InputError(
-                f"--point: found {text}; allowed: none, because the experiment has no sweep; --set changes a key"
+                f"{option}: found {text}; allowed: none, because the experiment has no sweep; --set changes a key"
             )
         if not equals:
-            raise InputError(f"--point: found {text}; allowed: PATH=VALUE, of {self.choices}")
+            raise InputError(f"{option}: found {text}; allowed: PATH=VALUE, of {self.choices}")
         if path not in swept:
-            raise InputError(f"--point: found {path}, which is not swept; allowed: {self.choices}{_guess(path, swept)}")
+            raise InputError(
+                f"{option}: found {path}, which is not swept; allowed: {self.choices}{_guess(path, swept)}"
+            )
         if label not in swept[path]:
             allowed = " or ".join(swept[path])
-            raise InputError(f"--point {path}: found {label}; allowed: {allowed}{_guess(label, swept[path])}")
+            raise InputError(f"{option} {path}: found {label}; allowed: {allowed}{_guess(label, swept[path])}")
         return path, label
 
     def __repr__(self) -> str:

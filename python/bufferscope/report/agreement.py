@@ -96,7 +96,7 @@ def _page_view(agreement: Agreement, result: Result, page: Path, step: Callable[
         runs=stored.run_list(((labels[run.id], run) for run in result.runs), page),
         warnings=stored.warnings(result.runs),
         contents=of_points("Summary", views),
-        commands=(stored.command(result.runs, "agree", "--engines"),),
+        commands=(stored.command(result.runs, "agree", ("--engine", "--reference")),),
         provenance=tuple(stored.provenance(run) for run in first),
         overrides=tuple(result.overrides),
     )

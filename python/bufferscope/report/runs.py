@@ -87,20 +87,21 @@ def _view(label: str, run: "Run", page: Path) -> RunView:
     )
 
 
-def command(runs: Sequence["Run"], verb: str = "run", option: str = "--engine") -> str:
-    """The command that makes these runs of one experiment again, quoted for a shell."""
+def command(runs: Sequence["Run"], verb: str = "run", options: Sequence[str] = ("--engine",)) -> str:
+    """The command that makes these runs of one experiment again, quoted for a shell; an option for each engine."""
     if sources(runs[0].meta):
         return _taking(runs)
     seeds = sorted({run.seed for run in runs})
-    engines = ",".join(dict.fromkeys(run.engine for run in runs))
+    engines = dict.fromkeys(run.engine for run in runs)
     experiment = runs[0].meta["path"] or runs[0].experiment
     if experiment.startswith("-"):  # a file's name, which must not be taken for an option
         experiment = f"./{experiment}"
     words = ["bufferscope", verb, experiment, "--seed", str(seeds[0])]
     if len(seeds) > 1 or runs[0].meta["document"].get("repeat", 1) > 1:
         words += ["--repeat", str(len(seeds))]
-    if engines != default().name:
-        words += [option, engines]
+    for option, engine in zip(options, engines, strict=True):
+        if (option, engine) != ("--engine", default().name):
+            words += [option, engine]
     words += _kernel(runs)
     for override in runs[0].meta["overrides"]:
         words += ["--set", override]

@@ -169,8 +169,8 @@ def how_to_run_others(failed: Sequence[Task], tasks: Sequence[Task]) -> str:
 
     distinct = [path for path in experiment.swept if values(bad, path).isdisjoint(values(good, path))]
     chosen = experiment.points[min(good)].values
-    options = " ".join(f"--point '{path}={chosen[path]}'" for path in distinct[:1] or chosen)
-    return f"; --point chooses others, as in {options}"
+    options = " ".join(f"--only '{path}={chosen[path]}'" for path in distinct[:1] or chosen)
+    return f"; --only chooses others, as in {options}"
 
 
 @contextmanager

@@ -96,5 +96,5 @@ def _address(host: str) -> IPv4Address | IPv6Address:
 
 def _port(port: int) -> int:
     if not 0 < port <= HIGHEST_PORT:
-        raise InputError(f"--port: found {port}; allowed: 1 to {HIGHEST_PORT}")
+        raise InputError(f"--transport-port: found {port}; allowed: 1 to {HIGHEST_PORT}")
     return port

@@ -1,7 +1,7 @@
 """Compare two engines on the same scenario: how far apart they are, whether by chance, and whether close enough.
 
 >>> from bufferscope.studies import agreement
->>> result = bs.run("ucas-reproduce", engine="sim,guest", repeat=3)                            # doctest: +SKIP
+>>> result = bs.run("ucas-reproduce", engine=["sim", "guest"], repeat=3)                       # doctest: +SKIP
 >>> for comparison in agreement.compare(result).points[0].comparisons:                         # doctest: +SKIP
 ...     print(comparison.metric, comparison.relative, comparison.within_spread, comparison.meets_aim)
 """
