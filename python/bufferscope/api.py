@@ -242,26 +242,26 @@ def compare(
 ) -> "Comparison":
     """Compare runs with one another, metric by metric.
 
-    Runs are grouped into sides by what differs among them, and points with the same swept values are compared.
+    Runs are grouped into arms by what differs among them, and points with the same swept values are compared.
 
     Parameters
     ----------
     *what
         Results, runs, or paths and patterns of stored runs and their directories; or one mapping of names to these.
     labels
-        The names of the sides, one for each of `what`. Default: made from what differs.
+        The names of the arms, one for each of `what`. Default: made from what differs.
     baseline
-        The name of the side that all others are compared with. Default: the first one.
+        The name of the arm that all others are compared with. Default: the first one.
 
     Returns
     -------
     Comparison
-        The sides, the points at which they meet, and the differences with their 95 % confidence intervals.
+        The arms, the points that they have in common, and the differences with their 95 % confidence intervals.
 
     Raises
     ------
     InputError
-        There is nothing to compare, or no side is called `baseline`.
+        There is nothing to compare, or no arm is called `baseline`.
     StoreError
         A path holds no complete run.
 

@@ -57,9 +57,9 @@ def difference(point: PointComparison, metric: str = "rtt.p50_ms") -> float:
 
 def test_variants_of_one_experiment_are_held_against_the_file(tmp_path: Path) -> None:
     found = bs.compare(stored(tmp_path, [run(120), run(40, 20), run(70, 50)]))
-    assert (found.sides, found.baseline) == (("100p", "20p", "50p"), "100p")
+    assert (found.arms, found.baseline) == (("100p", "20p", "50p"), "100p")
     (point,) = found.points
-    assert {d.side: d.comparison.difference for d in point.differences("rtt.p50_ms")} == {"20p": -80, "50p": -50}
+    assert {d.arm: d.comparison.difference for d in point.differences("rtt.p50_ms")} == {"20p": -80, "50p": -50}
 
 
 def test_the_interval_is_welch_s(tmp_path: Path) -> None:
@@ -81,15 +81,15 @@ def test_points_with_the_same_swept_values_meet(tmp_path: Path) -> None:
         made.id += "-cubic"
         made.scenario["traffic"][0]["congestion"] = "cubic"
     found = bs.compare(stored(tmp_path, [*reno, *cubic]))
-    assert found.sides == ("reno", "cubic")
+    assert found.arms == ("reno", "cubic")
     assert {point.title: difference(point) for point in found.points} == {"20p": 5, "50p": 10}
-    assert [(point.title, [side.label for side in point.sides]) for point in found.unmatched] == [("100p", ["reno"])]
+    assert [(point.title, [arm.label for arm in point.arms]) for point in found.unmatched] == [("100p", ["reno"])]
     assert found.table.columns[0] == LIMIT
 
 
 def test_a_single_sweep_s_points_are_held_against_its_first(tmp_path: Path) -> None:
     found = bs.compare(stored(tmp_path, swept([30, 60], [20, 50])))
-    assert found.sides == ("20p", "50p")
+    assert found.arms == ("20p", "50p")
     assert difference(found.points[0]) == 30
 
 
@@ -110,7 +110,7 @@ def test_names_are_the_user_s_where_given(tmp_path: Path) -> None:
 def test_the_same_scenario_and_seed_from_two_places_is_told_by_place(tmp_path: Path) -> None:
     before, after = (stored(tmp_path / place, [run(rtt)]) for place, rtt in (("old", 120), ("new", 90)))
     found = bs.compare(before, after)
-    assert found.sides == ("old", "new")
+    assert found.arms == ("old", "new")
     assert difference(found.points[0]) == -30
 
 
@@ -119,21 +119,21 @@ def test_seeds_are_repetitions_and_not_sides(tmp_path: Path) -> None:
     with pytest.raises(bs.InputError, match="differ at most in the seed"):
         bs.compare(directory)
     found = bs.compare(*(directory / f"100-sim-s{seed}" for seed in (1, 2, 3)), stored(tmp_path / "b", [run(50, 20)]))
-    assert found.sides == ("100p", "20p")
+    assert found.arms == ("100p", "20p")
     assert found.points[0].differences("rtt.p50_ms")[0].comparison.reference.n == 3
 
 
 def test_a_run_given_twice_counts_once(tmp_path: Path) -> None:
     directory = stored(tmp_path, [run(120), run(40, 20)])
     found = bs.compare(directory, directory / "100-sim-s1", bs.load(directory))
-    assert [len(side.runs) for side in found.points[0].sides] == [1, 1]
+    assert [len(arm.runs) for arm in found.points[0].arms] == [1, 1]
 
 
 def test_experiments_and_engines_are_sides_too(tmp_path: Path) -> None:
     stored(tmp_path, [run(120), run(110, engine="guest", summary={"kernel": "6.1"})])
     stored(tmp_path, [run(40, experiment="another")])
-    assert bs.compare(tmp_path).sides == ("another, sim", "handmade, sim", "handmade, guest")
-    assert bs.compare(tmp_path / "handmade").sides == ("sim", "guest")
+    assert bs.compare(tmp_path).arms == ("another, sim", "handmade, sim", "handmade, guest")
+    assert bs.compare(tmp_path / "handmade").arms == ("sim", "guest")
 
 
 def test_what_is_hidden_or_missing_is_null_in_the_table(tmp_path: Path) -> None:
@@ -246,4 +246,4 @@ def test_variants_come_in_the_order_in_which_they_were_first_run(tmp_path: Path)
     for directory, minute in (("5-sim-s1", 1), ("5-sim-s2", 9), ("5-guest-s1", 8), ("1000-sim-s1", 2)):
         path = experiment_dir / directory / "run.json"
         path.write_text(path.read_text().replace("2026-01-01T00:00", f"2026-01-01T00:0{minute}"))
-    assert bs.compare(experiment_dir).sides == ("limit=5p, sim", "limit=5p, guest", "limit=1000p, sim")
+    assert bs.compare(experiment_dir).arms == ("limit=5p, sim", "limit=5p, guest", "limit=1000p, sim")

@@ -43,9 +43,9 @@ def compare(
 ) -> None:
     """Compare stored runs: what changed, by how much, and whether chance explains it.
 
-    Runs that differ in a setting, the engine, the kernel or the experiment belong to different sides. Points with the
-    same swept values are compared with one another. Every side is compared with the first: the difference of the \
-means and, if there are repetitions, its 95 % confidence interval. The page (comparison/index.html) shows all sides \
+    Runs that differ in a setting, the engine, the kernel or the experiment belong to different arms. Points with the
+    same swept values are compared with one another. Every arm is compared with the first: the difference of the \
+means and, if there are repetitions, its 95 % confidence interval. The page (comparison/index.html) shows all arms \
 in the same charts; with --json or --quiet it is written only if --report says where.
 
     [bold]Examples[/bold]

@@ -8,7 +8,7 @@ from bufferscope.studies.comparison.fmt import measured, metric_view, repetition
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """One table per point: the most important metrics, one row per side."""
+    """One table per point: the most important metrics, one row per arm."""
     for point in comparison.points:
         _print_point(comparison, point)
     for words in unmatched(comparison):
@@ -23,7 +23,7 @@ def print_comparison(comparison: Comparison) -> None:
 def _print_point(comparison: Comparison, point: PointComparison) -> None:
     title = ", ".join(part for part in (" and ".join(comparison.experiments), point.title) if part)
     table = plain_table(title)
-    for heading, justify in (("Metric", "left"), ("Side", "left"), ("Mean", "right")):
+    for heading, justify in (("Metric", "left"), ("Arm", "left"), ("Mean", "right")):
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]  # one of rich's words
     table.add_column(f"Difference to {comparison.baseline}", justify="right")
     table.add_column("Beyond chance?")
@@ -31,5 +31,5 @@ def _print_point(comparison: Comparison, point: PointComparison) -> None:
         for number, cell in enumerate(metric_view(point, metric).cells):
             name = metric if number == 0 else ""
             beyond = Text(cell.beyond, style="bold" if cell.stands_out else "")
-            table.add_row(Text(name), Text(cell.side), Text(cell.value), Text(cell.difference), beyond)
+            table.add_row(Text(name), Text(cell.arm), Text(cell.value), Text(cell.difference), beyond)
     console().print(table)

@@ -65,19 +65,19 @@ def agreement_document(agreement: Agreement, result: Result) -> dict[str, object
 
 
 def comparison_document(comparison: "Held") -> dict[str, object]:
-    """A comparison: every side's metrics, point by point, and the differences from the baseline."""
+    """A comparison: every arm's metrics, point by point, and the differences from the baseline."""
     return {
-        "sides": list(comparison.sides),
+        "sides": list(comparison.arms),
         "baseline": comparison.baseline,
         "points": [
             {
-                "point": dict(point.meeting.values),
+                "point": dict(point.values),
                 "metrics": {
-                    side: {name: _estimate_document(value) for name, value in found.items()}
-                    for side, found in point.estimates.items()
+                    arm: {name: _estimate_document(value) for name, value in found.items()}
+                    for arm, found in point.estimates.items()
                 },
                 "differences": [
-                    {"side": found.side, **_difference_document(found)}
+                    {"side": found.arm, **_difference_document(found)}
                     for metric in point.metrics
                     for found in point.differences(metric)
                 ],
@@ -85,10 +85,10 @@ def comparison_document(comparison: "Held") -> dict[str, object]:
             for point in (*comparison.points, *comparison.unmatched)
         ],
         "runs": [
-            {"side": side.label, "experiment": run.experiment, **_origin(run)}
+            {"side": arm.label, "experiment": run.experiment, **_origin(run)}
             for point in (*comparison.points, *comparison.unmatched)
-            for side in point.sides
-            for run in side.runs
+            for arm in point.arms
+            for run in arm.runs
         ],
     }
 

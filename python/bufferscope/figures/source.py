@@ -87,10 +87,10 @@ def variation(result: ResultRecords) -> Variation:
 def sweep_title(result: ResultRecords) -> str:
     """The keys in the points' labels, in words: `queue limit` for `link.bottleneck.queue.limit`; `engine`.
 
-    Points that the user has named are the sides of a comparison, so their title is `side`.
+    Points that the user has named are the arms of a comparison, so their title is `arm`.
     """
     found = variation(result)
-    return "side" if found.is_named else ", ".join(dict.fromkeys(key_title(key) for key in found.titled))
+    return "arm" if found.is_named else ", ".join(dict.fromkeys(key_title(key) for key in found.titled))
 
 
 def swept_alone(result: ResultRecords) -> bool:

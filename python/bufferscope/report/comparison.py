@@ -1,4 +1,4 @@
-"""A comparison as one self-contained page: what was changed, what effect it had, and all sides in the same charts."""
+"""A comparison as one self-contained page: what was changed, what effect it had, and all arms in the same charts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from bufferscope.report import drawing, parameters, printing, rendering
 from bufferscope.report import runs as stored
 from bufferscope.report.contents import Entry, of_points
 from bufferscope.store.metadata import sources
-from bufferscope.studies.comparison.arms import Pool, Side
+from bufferscope.studies.comparison.arms import Arm, Pool
 from bufferscope.studies.comparison.comparing import Comparison, PointComparison, pool
 from bufferscope.studies.comparison.fmt import MetricView, measured, metric_view, repetitions, unmatched
 
@@ -34,7 +34,7 @@ MOST_DRAWN = 12
 
 @dataclass(frozen=True)
 class PointView:
-    """One point with all its sides."""
+    """One point with all its arms."""
 
     name: str
     """Its anchor on the page."""
@@ -87,7 +87,7 @@ def _view(comparison: Comparison, page: Path, step: Callable[[int, int], None]) 
         step(done, len(comparison.points))
         return _point(point, done + 1, page)
 
-    everything = [side for point in (*comparison.points, *comparison.unmatched) for side in point.named_sides]
+    everything = [arm for point in (*comparison.points, *comparison.unmatched) for arm in point.named_arms]
     together = pool(everything)
     compared = tuple(drawn(done, point) for done, point in enumerate(comparison.points))
     figures = [drawing.draw(together, name, page, "comparison") for name in SUMMARY] if len(everything) > 2 else []
@@ -97,7 +97,7 @@ def _view(comparison: Comparison, page: Path, step: Callable[[int, int], None]) 
         summary=", ".join(
             plural(count, word)
             for count, word in (
-                (len(comparison.sides), "side"),
+                (len(comparison.arms), "arm"),
                 (len(comparison.points), "point"),
                 (len(comparison.runs), "run"),
             )
@@ -112,21 +112,21 @@ def _view(comparison: Comparison, page: Path, step: Callable[[int, int], None]) 
         undrawn=max(0, len(comparison.points) - MOST_DRAWN),
         warnings=stored.warnings(together.runs),
         parameters=_parameters(comparison, together),
-        runs=stored.run_list(((side.label, run) for side in everything for run in side.runs), page),
+        runs=stored.run_list(((arm.label, run) for arm in everything for run in arm.runs), page),
         commands=tuple(dict.fromkeys(_commands(everything))),
         provenance=tuple(dict.fromkeys(stored.provenance(run) for run in _of_each_origin(together))),
     )
 
 
 def _title(comparison: Comparison) -> str:
-    if len(comparison.sides) == 2:
-        return f"{comparison.sides[0]} against {comparison.sides[1]}"
-    return f"{plural(len(comparison.sides), 'side')} against one another"
+    if len(comparison.arms) == 2:
+        return f"{comparison.arms[0]} against {comparison.arms[1]}"
+    return f"{plural(len(comparison.arms), 'arm')} against one another"
 
 
 def _point(point: PointComparison, number: int, page: Path) -> PointView:
     name = f"point-{number}"
-    together = pool(point.sides)
+    together = pool(point.arms)
     wanted = dict.fromkeys([*chosen(together.runs), BESIDE]) if number <= MOST_DRAWN else {}
     drawn = [drawing.draw(together, figure, page, f"comparison-{number}") for figure in wanted if figure not in WHOLE]
     first = point.key_metrics
@@ -149,9 +149,9 @@ def _parameters(comparison: Comparison, together: Pool) -> tuple[parameters.Tabl
     return tuple(parameters.tables(points(together))) if len(comparison.experiments) == 1 else ()
 
 
-def _commands(sides: list[Side]) -> list[str]:
+def _commands(arms: list[Arm]) -> list[str]:
     """How to make the runs again: one command for each experiment file, engine and set of overrides."""
-    variants = [variant for side in sides for variant in Pool(side.runs, [""] * len(side.runs)).variants]
+    variants = [variant for arm in arms for variant in Pool(arm.runs, [""] * len(arm.runs)).variants]
     return [stored.command(runs) for variant in variants for runs in variant.by_engine.values()]
 
 

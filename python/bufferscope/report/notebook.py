@@ -53,16 +53,16 @@ def run_html(run: "BaseRun") -> str:
 
 
 def comparison_html(comparison: "Comparison") -> str:
-    """One row per point, metric and side, for the most important metrics."""
+    """One row per point, metric and arm, for the most important metrics."""
     from bufferscope.studies.comparison.fmt import metric_view, repetitions
 
     rows = [
-        [point.title, metric, cell.side, cell.value, cell.difference, cell.beyond]
+        [point.title, metric, cell.arm, cell.value, cell.difference, cell.beyond]
         for point in comparison.points
         for metric in point.key_metrics
         for cell in metric_view(point, metric).cells
     ]
-    headings = ["Point", "Metric", "Side", "Mean", f"Difference to {comparison.baseline}", "Beyond chance?"]
+    headings = ["Point", "Metric", "Arm", "Mean", f"Difference to {comparison.baseline}", "Beyond chance?"]
     if not any(point.title for point in comparison.points):
         headings, rows = headings[1:], [row[1:] for row in rows]
     return _html(

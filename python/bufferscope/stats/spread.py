@@ -17,24 +17,24 @@ LEAST_REPETITIONS = 2
 def reach(first: Estimate, second: Estimate) -> float:
     """How far two means may lie apart by chance: half the width of the difference's 95 % confidence interval.
 
-    NaN if either side has fewer than two repetitions or a censored one: then nothing is known about chance. 0 if the
-    repetitions of each side are all equal, as they are when nothing is random.
+    NaN if either sample has fewer than two repetitions or a censored one: then nothing is known about chance. 0 if the
+    repetitions of each are all equal, as they are when nothing is random.
     """
     from scipy import stats
 
     with warnings.catch_warnings():
-        # SciPy warns of lost precision if the repetitions of one side are equal, and of too few repetitions.
+        # SciPy warns of lost precision if the repetitions of one sample are equal, and of too few repetitions.
         warnings.simplefilter("ignore", RuntimeWarning)
         found = stats.ttest_ind(first.values, second.values, equal_var=False).confidence_interval(CONFIDENCE)
     return float(found.high - found.low) / 2
 
 
 def may_be_alike(first: Estimate, second: Estimate) -> bool | None:
-    """Whether chance can explain how the repetitions of two sides are ordered by size; a censored one is the largest.
+    """Whether chance can explain how the repetitions of two samples are ordered by size; a censored one is the largest.
 
     Mann and Whitney's test ("On a test of whether one of two random variables is stochastically larger than the other",
-    Annals of Mathematical Statistics 1947), which fewer than four repetitions of either side never fail. None if either
-    side has fewer than two.
+    Annals of Mathematical Statistics 1947), which fewer than four repetitions of either never fail. None if either
+    has fewer than two.
     """
     if min(first.n, second.n) < LEAST_REPETITIONS:
         return None

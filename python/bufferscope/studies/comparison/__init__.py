@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from bufferscope.base import lazy
 
 if TYPE_CHECKING:
-    from bufferscope.studies.comparison.arms import Side
+    from bufferscope.studies.comparison.arms import Arm
     from bufferscope.studies.comparison.comparing import Comparison, PointComparison
     from bufferscope.studies.comparison.inputs import Input
 
-__all__ = ["Comparison", "Input", "PointComparison", "Side"]
+__all__ = ["Arm", "Comparison", "Input", "PointComparison"]
 
-_HOMES = {"Comparison": "comparing", "Input": "inputs", "PointComparison": "comparing", "Side": "arms"}
+_HOMES = {"Comparison": "comparing", "Input": "inputs", "PointComparison": "comparing", "Arm": "arms"}
 
 __getattr__ = lazy.names(__name__, _HOMES)

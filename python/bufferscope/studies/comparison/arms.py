@@ -1,8 +1,8 @@
-"""Sort runs into the sides that are compared, and find the points at which sides meet.
+"""Sort runs into the arms that are compared, and find the arms that each point has.
 
-Sides differ in what was changed: settings, engine, kernel, experiment, or the names that the user gave. Swept values do
-not make sides: two sides meet at the points where their swept values are the same. If the runs differ in nothing but
-swept values, or if no two sides meet anywhere, every point is a side.
+Arms differ in what was changed: settings, engine, kernel, experiment, or the names that the user gave. Swept values do
+not make arms: two arms are compared at the points where their swept values are the same. If the runs differ in nothing
+but swept values, or if no two arms have a point in common, every point is an arm.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -21,7 +21,7 @@ from bufferscope.studies.comparison.inputs import Input
 
 
 @dataclass(frozen=True)
-class Side:
+class Arm:
     """The repetitions of one configuration at one point."""
 
     label: str
@@ -29,16 +29,16 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Meeting:
-    """A point at which sides meet."""
+class PointArms:
+    """The arms that have runs at one point."""
 
     values: Mapping[str, str]
-    """The swept values that they share, path to value; empty where every point is a side."""
-    sides: tuple[Side, ...]
+    """The swept values that they share, path to value; empty where every point is an arm."""
+    arms: tuple[Arm, ...]
 
 
 class Pool(Result):
-    """Runs of any experiments, each with the name of its side: the data from which figures are drawn."""
+    """Runs of any experiments, each with the name of its arm: the data from which figures are drawn."""
 
     def __init__(self, runs: Sequence[Run], names: Sequence[str]) -> None:
         """Put runs together, each with a name."""
@@ -51,16 +51,16 @@ class Pool(Result):
         return Variation(self.runs, self.names)
 
 
-def meetings(inputs: Sequence[Input]) -> list[Meeting]:
-    """The points at which sides meet, in the order of the runs; raises `InputError` if there is only one side."""
+def arms_by_point(inputs: Sequence[Input]) -> list[PointArms]:
+    """The arms of each point, in the order of the runs; raises `InputError` if there is only one arm."""
     inputs = _without_doubles(inputs)
     runs = [run for each in inputs for run in each.runs]
     if not runs:
         raise InputError("nothing to compare: found no runs; allowed: results, runs, or paths of stored runs")
     found = _split(runs, _names(inputs, runs))
-    if len({side.label for meeting in found for side in meeting.sides}) < 2 and len(inputs) > 1:
+    if len({arm.label for point in found for arm in point.arms}) < 2 and len(inputs) > 1:
         found = _split(runs, _by_source(inputs))
-    if len({side.label for meeting in found for side in meeting.sides}) < 2:
+    if len({arm.label for point in found for arm in point.arms}) < 2:
         raise InputError(
             f"nothing to compare: {'this run is' if len(runs) == 1 else 'these runs are'} of one kind, "
             f"{runs[0].experiment}, and differ at most in the seed; give runs that differ in something else"
@@ -100,7 +100,7 @@ def _alike(sequences: Sequence[Sequence[str]]) -> int:
     return sum(1 for _ in takewhile(lambda items: len(set(items)) == 1, zip(*sequences, strict=False)))
 
 
-def _split(runs: Sequence[Run], names: Sequence[str]) -> list[Meeting]:
+def _split(runs: Sequence[Run], names: Sequence[str]) -> list[PointArms]:
     variation = Variation(runs, names)
     swept = {key for key in variation.keys if any(key in run.point for run in runs)}
     shared = [{key: value for key, value in row.items() if key in swept} for row in variation.values]
@@ -113,18 +113,17 @@ def _split(runs: Sequence[Run], names: Sequence[str]) -> list[Meeting]:
         key = tuple(own.items())
         values[key] = own
         at.setdefault(key, {}).setdefault(label, []).append(run)
-    if all(len(sides) < 2 for sides in at.values()):
+    if all(len(arms) < 2 for arms in at.values()):
         at, values = {(): {}}, {(): {}}
         for run, label in zip(runs, variation.labels, strict=True):
             at[()].setdefault(label, []).append(run)
     return [
-        Meeting(values[key], tuple(Side(label, tuple(own)) for label, own in sides.items()))
-        for key, sides in at.items()
+        PointArms(values[key], tuple(Arm(label, tuple(own)) for label, own in arms.items())) for key, arms in at.items()
     ]
 
 
 def _called(names: Sequence[str], changed: Sequence[Mapping[str, str]]) -> list[str]:
-    """Labels of sides: the user's name, and what was changed if several sides have that name."""
+    """Labels of arms: the user's name, and what was changed if several arms have that name."""
     found: dict[str, list[int]] = {}
     for index, name in enumerate(names):
         found.setdefault(name, []).append(index)

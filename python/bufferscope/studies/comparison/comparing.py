@@ -1,7 +1,7 @@
-"""Compute the differences between sides, metric by metric, and whether chance can explain them."""
+"""Compute the differences between arms, metric by metric, and whether chance can explain them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -16,7 +16,7 @@ from bufferscope.metrics import Estimate, aggregate, definition, of_each
 from bufferscope.metrics.key_metrics import key_metrics
 from bufferscope.store.run import Run
 from bufferscope.studies.agreement.comparing import Comparison as MetricComparison
-from bufferscope.studies.comparison.arms import Meeting, Pool, Side, meetings
+from bufferscope.studies.comparison.arms import Arm, PointArms, Pool, arms_by_point
 from bufferscope.studies.comparison.inputs import Input
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Difference:
-    """A metric of one side, compared with the baseline's."""
+    """A metric of one arm, compared with the baseline's."""
 
-    side: str
-    """The name of the side."""
+    arm: str
+    """The name of the arm."""
     comparison: MetricComparison
     """Both estimates, their difference and how far chance reaches."""
 
@@ -45,51 +45,56 @@ class Difference:
 
 @dataclass(frozen=True)
 class PointComparison:
-    """The sides that meet at one point."""
+    """The arms of one point, compared with the baseline."""
 
-    meeting: Meeting
-    """The sides that meet here, and the swept values that they share."""
+    point_arms: PointArms
+    """The arms that have this point, and the swept values that they share."""
     baseline: str
-    """The name of the side that the others are compared with."""
+    """The name of the arm that the others are compared with."""
     estimates: dict[str, dict[str, Estimate]]
-    """Each side's metrics, aggregated over its repetitions; in the order of the sides."""
+    """Each arm's metrics, aggregated over its repetitions; in the order of the arms."""
+
+    @property
+    def values(self) -> Mapping[str, str]:
+        """The swept values that the arms share, path to value."""
+        return self.point_arms.values
 
     @property
     def title(self) -> str:
-        """The swept values that the sides share; empty if there are none."""
-        return ", ".join(self.meeting.values.values())
+        """The swept values that the arms share; empty if there are none."""
+        return ", ".join(self.values.values())
 
     @property
-    def sides(self) -> tuple[Side, ...]:
-        """The sides, in their order."""
-        return self.meeting.sides
+    def arms(self) -> tuple[Arm, ...]:
+        """The arms, in their order."""
+        return self.point_arms.arms
 
     @property
-    def named_sides(self) -> list[Side]:
-        """The sides, with the point's swept values added to their names."""
-        named = ((", ".join(part for part in (side.label, self.title) if part), side.runs) for side in self.sides)
-        return [Side(label, runs) for label, runs in named]
+    def named_arms(self) -> list[Arm]:
+        """The arms, with the point's swept values added to their names."""
+        named = ((", ".join(part for part in (arm.label, self.title) if part), arm.runs) for arm in self.arms)
+        return [Arm(label, runs) for label, runs in named]
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics that at least one side has, the most important ones first."""
-        first = dict.fromkeys(name for side in self.sides for name in key_metrics(side.runs[0].scenario))
+        """The metrics that at least one arm has, the most important ones first."""
+        first = dict.fromkeys(name for arm in self.arms for name in key_metrics(arm.runs[0].scenario))
         every = dict.fromkeys(name for found in self.estimates.values() for name in found)
         return [name for name in {**first, **every} if name in every]
 
     @property
     def key_metrics(self) -> list[str]:
         """Those of the metrics that say most about the traffic."""
-        first = {name for side in self.sides for name in key_metrics(side.runs[0].scenario)}
+        first = {name for arm in self.arms for name in key_metrics(arm.runs[0].scenario)}
         return [name for name in self.metrics if name in first]
 
     @property
     def is_judged(self) -> bool:
-        """Whether this point has the baseline and another side to compare with it."""
-        return self.baseline in self.estimates and len(self.sides) > 1
+        """Whether this point has the baseline and another arm to compare with it."""
+        return self.baseline in self.estimates and len(self.arms) > 1
 
     def differences(self, metric: str) -> list[Difference]:
-        """Compare a metric of every other side with the baseline's.
+        """Compare a metric of every other arm with the baseline's.
 
         Parameters
         ----------
@@ -99,7 +104,7 @@ class PointComparison:
         Returns
         -------
         list of Difference
-            One for each side that has the metric; empty if the baseline has not.
+            One for each arm that has the metric; empty if the baseline has not.
         """
         reference = self.estimates.get(self.baseline, {}).get(metric)
         if reference is None:
@@ -112,8 +117,8 @@ class PointComparison:
 
     @cached_property
     def figures(self) -> Charts:
-        """The charts of this point; each shows all sides."""
-        return Charts(pool(self.sides))
+        """The charts of this point; each shows all arms."""
+        return Charts(pool(self.arms))
 
 
 class Comparison:
@@ -127,35 +132,35 @@ class Comparison:
         inputs
             The runs, with the names that they were given.
         baseline
-            The name of the side that the others are compared with. Default: the first one.
+            The name of the arm that the others are compared with. Default: the first one.
 
         Raises
         ------
         InputError
-            There is nothing to compare, or no side has this name.
+            There is nothing to compare, or no arm has this name.
         """
-        found = meetings(inputs)
-        self.sides = tuple(dict.fromkeys(side.label for meeting in found for side in meeting.sides))
-        """The names of the sides, in their order."""
+        found = arms_by_point(inputs)
+        self.arms = tuple(dict.fromkeys(arm.label for point in found for arm in point.arms))
+        """The names of the arms, in their order."""
         self.baseline = self._chosen(baseline)
-        """The name of the side that the others are compared with."""
-        points = [PointComparison(meeting, self.baseline, _estimates(meeting)) for meeting in found]
+        """The name of the arm that the others are compared with."""
+        points = [PointComparison(each, self.baseline, _estimates(each)) for each in found]
         self.points = tuple(point for point in points if point.is_judged)
-        """The points at which other sides can be compared with the baseline."""
+        """The points at which other arms can be compared with the baseline."""
         self.unmatched = tuple(point for point in points if not point.is_judged)
-        """The points that only one side has, or that the baseline lacks: nothing is compared there."""
+        """The points that only one arm has, or that the baseline lacks: nothing is compared there."""
 
     def _chosen(self, baseline: str | None) -> str:
         if baseline is None:
-            return self.sides[0]
-        if baseline not in self.sides:
-            raise InputError(f"no side is called {baseline!r}{closest(baseline, self.sides)}; {', '.join(self.sides)}")
+            return self.arms[0]
+        if baseline not in self.arms:
+            raise InputError(f"no arm is called {baseline!r}{closest(baseline, self.arms)}; {', '.join(self.arms)}")
         return baseline
 
     @property
     def runs(self) -> list[Run]:
         """All runs, side by side."""
-        return [run for point in (*self.points, *self.unmatched) for side in point.sides for run in side.runs]
+        return [run for point in (*self.points, *self.unmatched) for arm in point.arms for run in arm.runs]
 
     @property
     def experiments(self) -> list[str]:
@@ -164,16 +169,16 @@ class Comparison:
 
     @cached_property
     def figures(self) -> Charts:
-        """The charts of all points and sides together, by name; a chart is drawn when it is looked up."""
-        return Charts(pool([side for point in self.points for side in point.named_sides]))
+        """The charts of all points and arms together, by name; a chart is drawn when it is looked up."""
+        return Charts(pool([arm for point in self.points for arm in point.named_arms]))
 
     @cached_property
     def table(self) -> "pl.DataFrame":
-        """One row for each point, metric and side other than the baseline.
+        """One row for each point, metric and arm other than the baseline.
 
-        Columns: the swept values that the sides share, then `metric, unit, side, baseline, value, baseline_value`,
-        `difference, difference_low, difference_high` (the 95 % confidence interval), `relative, n, baseline_n` and
-        `beyond_chance`.
+        Columns: the swept values that the arms share, then `metric, unit, side` (the arm), `baseline, value`,
+        `baseline_value, difference, difference_low, difference_high` (the 95 % confidence interval), `relative, n`,
+        `baseline_n` and `beyond_chance`.
         A value is null if lost probes hide it, or if there are too few repetitions to know it.
         """
         import polars as pl
@@ -203,22 +208,22 @@ class Comparison:
         return str(attached("Comparison.html")(self))
 
     def __repr__(self) -> str:
-        return f"Comparison({' and '.join(self.sides)}; {len(self.points)} point{'s' * (len(self.points) != 1)})"
+        return f"Comparison({' and '.join(self.arms)}; {len(self.points)} point{'s' * (len(self.points) != 1)})"
 
 
-def pool(sides: Sequence[Side]) -> Pool:
-    """The runs of these sides, each with the name of its side."""
-    return Pool([run for side in sides for run in side.runs], [side.label for side in sides for _ in side.runs])
+def pool(arms: Sequence[Arm]) -> Pool:
+    """The runs of these arms, each with the name of its arm."""
+    return Pool([run for arm in arms for run in arm.runs], [arm.label for arm in arms for _ in arm.runs])
 
 
-def _estimates(meeting: Meeting) -> dict[str, dict[str, Estimate]]:
-    """Metrics by side."""
-    return {side.label: aggregate(list(of_each(side.runs))) for side in meeting.sides}
+def _estimates(point: PointArms) -> dict[str, dict[str, Estimate]]:
+    """Metrics by arm."""
+    return {arm.label: aggregate(list(of_each(arm.runs))) for arm in point.arms}
 
 
 def _rows(point: PointComparison) -> list[dict[str, object]]:
     return [
-        {**point.meeting.values, **_row(difference, point.baseline)}
+        {**point.values, **_row(difference, point.baseline)}
         for metric in point.metrics
         for difference in point.differences(metric)
     ]
@@ -231,7 +236,7 @@ def _row(difference: Difference, baseline: str) -> dict[str, object]:
     return {
         "metric": found.metric,
         "unit": known.unit if known else "",
-        "side": difference.side,
+        "side": difference.arm,
         "baseline": baseline,
         "value": _finite(found.value.mean),
         "baseline_value": _finite(found.reference.mean),

@@ -14,9 +14,9 @@ BEYOND = {True: "yes", False: "no", None: "unknown"}
 
 @dataclass(frozen=True)
 class Cell:
-    """A side's value of a metric, and its difference from the baseline's."""
+    """An arm's value of a metric, and its difference from the baseline's."""
 
-    side: str
+    arm: str
     value: str
     difference: str
     """Empty for the baseline."""
@@ -27,7 +27,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class MetricView:
-    """A metric of every side."""
+    """A metric of every arm."""
 
     metric: str
     unit: str
@@ -36,26 +36,26 @@ class MetricView:
 
 
 def metric_view(point: PointComparison, metric: str) -> MetricView:
-    """A metric at a point, in the order of the sides."""
+    """A metric at a point, in the order of the arms."""
     known = definition(metric)
     unit, meaning = (known.unit, known.meaning) if known else ("", "")
-    differences = {difference.side: difference for difference in point.differences(metric)}
-    cells = [_cell(point, metric, side.label, differences.get(side.label), unit) for side in point.sides]
+    differences = {difference.arm: difference for difference in point.differences(metric)}
+    cells = [_cell(point, metric, arm.label, differences.get(arm.label), unit) for arm in point.arms]
     return MetricView(metric, unit, meaning, tuple(cells))
 
 
-def _cell(point: PointComparison, metric: str, side: str, difference: Difference | None, unit: str) -> Cell:
-    found = point.estimates[side].get(metric)
+def _cell(point: PointComparison, metric: str, arm: str, difference: Difference | None, unit: str) -> Cell:
+    found = point.estimates[arm].get(metric)
     value = fmt.estimate(found) if found else "-"
     if difference is None:
-        return Cell(side, value, "", "", False)
+        return Cell(arm, value, "", "", False)
     compared = difference.comparison
     within = compared.within_spread
     told = fmt.difference(compared, unit)
     if not math.isnan(compared.reach):
         absolute, bracket, share = told.partition(" (")
         told = f"{absolute} ±{NBSP}{margin(compared.reach, compared.reference.mean)}{bracket}{share}"
-    return Cell(side, value, told, BEYOND[None if within is None else not within], within is False)
+    return Cell(arm, value, told, BEYOND[None if within is None else not within], within is False)
 
 
 def measured(comparison: Comparison) -> str | None:
@@ -69,16 +69,16 @@ def measured(comparison: Comparison) -> str | None:
 
 
 def unmatched(comparison: Comparison) -> list[str]:
-    """The points at which nothing can be compared, each with the sides that have it."""
+    """The points at which nothing can be compared, each with the arms that have it."""
     return [
-        f"{point.title or 'the point'}: only in {', '.join(side.label for side in point.sides)}"
+        f"{point.title or 'the point'}: only in {', '.join(arm.label for arm in point.arms)}"
         for point in comparison.unmatched
     ]
 
 
 def repetitions(comparison: Comparison) -> str:
     """How much the repetitions say about chance."""
-    fewest = min(len(side.runs) for point in comparison.points for side in point.sides)
+    fewest = min(len(arm.runs) for point in comparison.points for arm in point.arms)
     if fewest == 1:
         return "One repetition says nothing about chance; run with --repeat 3 or more."
     return f"Means of at least {plural(fewest, 'repetition')}, with 95{NBSP}% confidence intervals (Welch)."
