@@ -23,7 +23,7 @@ from bufferscope.running.job import Task
 from bufferscope.running.plan import plan
 from bufferscope.store.reading import is_run
 from bufferscope.store.run import Run
-from bufferscope.studies.agreement import Comparison, PointAgreement, compare
+from bufferscope.studies.agreement import MetricComparison, PointAgreement, compare
 from making import DOCS, add_changes, carried_out, parsed, parser, runs_of, template, write
 from page import provenance, told
 
@@ -147,7 +147,7 @@ def _row(point: PointAgreement, metrics: Sequence[str]) -> tuple[str, ...]:
     return (", ".join(point.values.values()), *(_cell(found[name]) for name in metrics))
 
 
-def _cell(comparison: Comparison) -> str:
+def _cell(comparison: MetricComparison) -> str:
     """Both values and their difference, in bold if it is more than the repetitions scatter."""
     mark = "**" if comparison.within_spread is False else ""
     return f"{mark}{told(comparison)}{mark}"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from bufferscope.base.errors import InputError
-from bufferscope.studies.agreement.tolerances import aim_of
+from bufferscope.studies.agreement.tolerances import tolerance_of
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ def causes(text: str, scenarios: Iterable[str], name: str = "causes.toml") -> li
     for entry in tomllib.loads(text).get("cause", []):
         places = [(scenario, metric) for scenario, named in entry["differs"].items() for metric in named]
         for scenario, metric in places:
-            if scenario not in known or aim_of(metric) is None:
-                raise InputError(f"{name}: {entry['title']}: there is no {metric} of {scenario!r} with an aim")
+            if scenario not in known or tolerance_of(metric) is None:
+                raise InputError(f"{name}: {entry['title']}: there is no {metric} of {scenario!r} with a tolerance")
         found.append(Cause(entry["title"], entry["text"].strip(), tuple(places)))
     return found
 

@@ -8,8 +8,8 @@ from typing import Literal
 from bufferscope.base.fmt import NBSP, number
 from bufferscope.store.metadata import Metadata
 from bufferscope.store.run import Run
-from bufferscope.studies.agreement.comparing import Comparison, PointAgreement
-from bufferscope.studies.agreement.tolerances import AIMS, Aim
+from bufferscope.studies.agreement.comparing import MetricComparison, PointAgreement
+from bufferscope.studies.agreement.tolerances import TOLERANCES, Tolerance
 from causes import Cause, explained
 from making import template
 
@@ -45,7 +45,7 @@ class Count:
     """The agreement of one metric in all scenarios."""
 
     heading: str
-    aim: str
+    tolerance: str
     met: int
     chance: int
     missed: int
@@ -60,12 +60,12 @@ def page(
     """
     missed = differences(results, causes)
     every = differences(results, causes, verdicts=("missed", "chance"))
-    counts = [_count(results, aim) for aim in AIMS]
+    counts = [_count(results, tolerance) for tolerance in TOLERANCES]
     return template("page.md.jinja").render(
         title=title,
         matrix=matrix,
         headings=list(HEADINGS.values()),
-        rows=[(scenario, [cell(_of(point, aim)) for aim in AIMS]) for scenario, point in results.items()],
+        rows=[(scenario, [cell(_of(point, each)) for each in TOLERANCES]) for scenario, point in results.items()],
         counts=counts,
         met=sum(count.met for count in counts),
         chance=sum(count.chance for count in counts),
@@ -80,11 +80,11 @@ def page(
     )
 
 
-def verdict(comparison: Comparison) -> Verdict:
+def verdict(comparison: MetricComparison) -> Verdict:
     """Whether the engines agree closely enough, and if not, whether that may be chance."""
-    if comparison.meets_aim is None:
+    if comparison.within_tolerance is None:
         return "hidden"
-    if comparison.meets_aim:
+    if comparison.within_tolerance:
         return "met"
     return "chance" if comparison.within_spread else "missed"
 
@@ -97,18 +97,18 @@ def differences(
     return [
         Difference(scenario, c.metric, told(c), _repetitions(c), known.get((scenario, c.metric)))
         for scenario, point in results.items()
-        for c in point.aimed
+        for c in point.judged
         if verdict(c) in verdicts
     ]
 
 
 def unneeded(results: Mapping[str, PointAgreement], causes: Sequence[Cause]) -> list[tuple[str, str]]:
     """The scenarios and metrics that have a cause although they are within the tolerance."""
-    met = {(scenario, c.metric) for scenario, p in results.items() for c in p.aimed if verdict(c) in ("met", "hidden")}
+    met = {(scenario, c.metric) for scenario, p in results.items() for c in p.judged if verdict(c) in ("met", "hidden")}
     return [place for cause in causes for place in cause.places if place in met]
 
 
-def cell(comparison: Comparison | None) -> str:
+def cell(comparison: MetricComparison | None) -> str:
     """The text, in bold if the tolerance is exceeded, in italics if that may be chance; empty without a comparison."""
     if comparison is None:
         return ""
@@ -116,7 +116,7 @@ def cell(comparison: Comparison | None) -> str:
     return f"{mark}{told(comparison)}{mark}"
 
 
-def told(comparison: Comparison) -> str:
+def told(comparison: MetricComparison) -> str:
     """`110.1 / 109.8 (+0.3 % ± 0.5)`: both values, their difference, and how much of it may be chance."""
     text = f"{NBSP}/{NBSP}".join(map(_written, comparison.centres))
     if math.isnan(comparison.relative):
@@ -126,7 +126,7 @@ def told(comparison: Comparison) -> str:
     return f"{text} ({comparison.relative * 100:+.1f}{NBSP}%{chance})"
 
 
-def _repetitions(comparison: Comparison) -> str:
+def _repetitions(comparison: MetricComparison) -> str:
     """`45.7 46 / 47.4 47.4`: the values of the one engine's repetitions, then those of the other's."""
     engines = (comparison.value, comparison.reference)
     return " / ".join(" ".join(map(_written, sorted(estimate.values))) for estimate in engines)
@@ -153,20 +153,20 @@ def _range(numbers: set[int]) -> str:
     return " to ".join(str(number) for number in sorted({min(numbers), max(numbers)}))
 
 
-def _compared(results: Mapping[str, PointAgreement]) -> Iterator[Comparison]:
-    return (comparison for point in results.values() for comparison in point.aimed)
+def _compared(results: Mapping[str, PointAgreement]) -> Iterator[MetricComparison]:
+    return (comparison for point in results.values() for comparison in point.judged)
 
 
-def _of(point: PointAgreement, aim: Aim) -> Comparison | None:
+def _of(point: PointAgreement, tolerance: Tolerance) -> MetricComparison | None:
     """The comparison that the tolerance applies to; of several, the one with the largest difference."""
-    own = (c for c in point.aimed if aim.covers(c.metric))
+    own = (c for c in point.judged if tolerance.covers(c.metric))
     return max(own, key=lambda c: abs(c.difference), default=None)
 
 
-def _count(results: Mapping[str, PointAgreement], aim: Aim) -> Count:
-    verdicts = [verdict(c) for c in _compared(results) if aim.covers(c.metric)]
-    heading = HEADINGS[aim.metric].partition(" (")[0]
-    return Count(heading, aim.words, *(verdicts.count(kind) for kind in ("met", "chance", "missed")))
+def _count(results: Mapping[str, PointAgreement], tolerance: Tolerance) -> Count:
+    verdicts = [verdict(c) for c in _compared(results) if tolerance.covers(c.metric)]
+    heading = HEADINGS[tolerance.metric].partition(" (")[0]
+    return Count(heading, tolerance.words, *(verdicts.count(kind) for kind in ("met", "chance", "missed")))
 
 
 def _rounded(value: float) -> float:

@@ -49,7 +49,7 @@ def _carry_out(file: Path, whole: matrix.Matrix, options: argparse.Namespace) ->
     results = _results(whole, chosen, options)
     if options.only:
         for scenario, point in results.items():
-            print(scenario, *(f"    {c.metric}: {told(c)}" for c in point.aimed), sep="\n")
+            print(scenario, *(f"    {c.metric}: {told(c)}" for c in point.judged), sep="\n")
         return 0
     text = page(results, known, title=whole.title, matrix=file.name, kept=options.keep_reference)
     write(options.pages / whole.page, text)
@@ -98,7 +98,7 @@ def _results(
 
 def _misses(entry: matrix.Entry, results: Mapping[str, PointAgreement]) -> bool:
     """Whether a scenario exceeds a tolerance."""
-    return any(verdict(found) in ("missed", "chance") for name in entry.scenarios for found in results[name].aimed)
+    return any(verdict(found) in ("missed", "chance") for name in entry.scenarios for found in results[name].judged)
 
 
 def _compared(

@@ -112,7 +112,7 @@ def _goodput(run: Run, file: DataFile, flents: dict[str, tuple[float, float, flo
     entries: dict[str, float] = {}
     for name, (mean, _, _) in flents.items():
         series = file.series(name)
-        if naming.kind_of(series, file) is naming.Kind.RATE:
+        if naming.kind_of(series, file) is naming.SeriesKind.RATE:
             test = traffic_name(str(file.metadata.get("NAME")))
             up = naming.is_upload(series, test) is not False
             entry = naming.flow_name(series, test, up=up)
@@ -130,7 +130,7 @@ def _round_trips(run: Run, file: DataFile, flents: dict[str, tuple[float, float,
     arrived = run.probes.filter((arrived_ns > window.start_ns) & (arrived_ns < window.end_ns))
     for name, (mean, median, p99) in flents.items():
         series = file.series(name)
-        if naming.kind_of(series, file) is not naming.Kind.ROUND_TRIPS:
+        if naming.kind_of(series, file) is not naming.SeriesKind.ROUND_TRIPS:
             continue
         probe = naming.probe_name(series, traffic_name(str(file.metadata.get("NAME"))))
         own = (arrived.filter(pl.col("probe") == probe)["rtt_ns"] / 1e6).to_numpy()

@@ -1,6 +1,6 @@
 """The page on the catalogue, from its experiments."""
 
-from bufferscope.model.expectations import Entry
+from bufferscope.model.expectations import ExpectationEntry
 from bufferscope.model.experiment import catalogue, load
 from writing import heading, table
 
@@ -34,7 +34,7 @@ def _experiment(name: str) -> str:
     )
 
 
-def _points(expect: Entry) -> str:
+def _points(expect: ExpectationEntry) -> str:
     """The points an expectation is about, by their labels."""
     at = ", ".join(str(label) for label in (expect.get("where") or {}).values())
     beside = ", ".join(str(label) for label in (expect.get("relative_to") or {}).values())

@@ -45,8 +45,8 @@ CLASSES: Mapping[str, tuple[type, ...]] = {
     "Experiments": (bs.Experiment, Point),
     "Comparisons": (comparing.Comparison, comparing.PointComparison, comparing.Difference),
     "Explanations": (explanation.Explanation, explanation.Statement, explanation.Cause),
-    "Choices": (choice.Choice, choice.Measured),
-    "Sizes": (sizing.Sizing, equations.Answer, search.Found, search.Measured, Setting),
+    "Choices": (choice.Choice, choice.MeasuredCandidate),
+    "Sizes": (sizing.Sizing, equations.EquationResult, search.Found, search.MeasuredQueue, Setting),
 }  # fmt: skip
 METRICS: tuple[Function, ...] = tuple(
     getattr(metrics, name) for name in metrics.__all__ if inspect.isfunction(inspect.unwrap(getattr(metrics, name)))

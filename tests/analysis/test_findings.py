@@ -6,7 +6,7 @@ import pytest
 from handmade import MS, PING, TCP, HandmadeRun, probes, scenario
 
 from bufferscope.analysis.findings import find, told
-from bufferscope.figures.source import Point
+from bufferscope.figures.source import PlottedPoint
 
 NBSP = "\N{NO-BREAK SPACE}"
 
@@ -25,13 +25,13 @@ def run(rtts_ms: list[float | None], *queues: list[dict[str, Any]], **traffic: A
 
 
 def test_a_plain_queue_is_told_with_its_part() -> None:
-    (sentence,) = told([Point("", (run([110.16] * 20, queue(75)),))])
+    (sentence,) = told([PlottedPoint("", (run([110.16] * 20, queue(75)),))])
     assert sentence == f"The queue adds 90{NBSP}ms to the path's 20{NBSP}ms (median); all of it in r1>h2."
 
 
 def test_the_ring_is_told_where_a_port_has_one() -> None:
     ring = [{**row, "layer": "ring"} for row in queue(60)]
-    (sentence,) = told([Point("", (run([110.16] * 20, queue(15), ring),))])
+    (sentence,) = told([PlottedPoint("", (run([110.16] * 20, queue(15), ring),))])
     expected = f"all of it in r1>h2, 80{NBSP}% of that in the driver's ring."
     assert sentence == f"The queue adds 90{NBSP}ms to the path's 20{NBSP}ms (median); {expected}"
 
@@ -46,9 +46,9 @@ def test_the_share_is_that_of_the_ping_s_way() -> None:
 
 def test_lost_pings_are_said_beside_the_median() -> None:
     rtts: list[float | None] = [110.16] * 16 + [None] * 4
-    (sentence,) = told([Point("", (run(rtts, queue(75)),))])
+    (sentence,) = told([PlottedPoint("", (run(rtts, queue(75)),))])
     assert sentence.endswith(f"all of it in r1>h2; 20{NBSP}% of the pings are lost.")
-    assert "lost" not in told([Point("", (run([110.16] * 20, queue(75)),))])[0]
+    assert "lost" not in told([PlottedPoint("", (run([110.16] * 20, queue(75)),))])[0]
 
 
 SILENT = {
@@ -68,7 +68,7 @@ SILENT = {
 @pytest.mark.parametrize("why", SILENT)
 def test_nothing_is_said_where_it_is_not_plain(why: str) -> None:
     assert find((SILENT[why],)) is None
-    assert told([Point("", (SILENT[why],))]) == []
+    assert told([PlottedPoint("", (SILENT[why],))]) == []
 
 
 def test_every_repetition_must_show_it() -> None:
@@ -79,6 +79,6 @@ def test_every_repetition_must_show_it() -> None:
 
 
 def test_of_many_points_the_extremes_are_told() -> None:
-    points = [Point(f"{n}p", (run([20.16 + 1.2 * n] * 20, queue(n)),)) for n in range(20, 100, 10)]
+    points = [PlottedPoint(f"{n}p", (run([20.16 + 1.2 * n] * 20, queue(n)),)) for n in range(20, 100, 10)]
     sentences = told(points)
     assert [sentence.split(":")[0] for sentence in sentences] == ["20p", "90p"]

@@ -11,7 +11,7 @@ import pytest
 
 from bufferscope.engines import agent
 from bufferscope.engines.doctor.examining import examine
-from bufferscope.engines.doctor.findings import Check, Diagnosis
+from bufferscope.engines.doctor.findings import EngineCheck, EngineDiagnosis
 from bufferscope.engines.doctor.system import System
 from bufferscope.engines.guest import programs
 
@@ -71,11 +71,11 @@ def fake_agent(
     monkeypatch.setattr("bufferscope.engines.doctor.programs._is_for_x86_64", lambda _: True)
 
 
-def diagnosis(engine: str, system: System) -> Diagnosis:
+def diagnosis(engine: str, system: System) -> EngineDiagnosis:
     return next(each for each in examine(system) if each.engine == engine)
 
 
-def check(diagnosis: Diagnosis, what: str) -> Check:
+def check(diagnosis: EngineDiagnosis, what: str) -> EngineCheck:
     return next(check for check in diagnosis.checks if check.what == what)
 
 

@@ -205,7 +205,10 @@ def test_a_chart_of_records_without_values_is_still_a_picture() -> None:
 @pytest.mark.parametrize("name", ["rtt", "rtt_cdf", "cwnd", "goodput"])
 def test_a_stored_observation_of_a_single_packet_is_drawn_or_refused(name: str, tmp_path: Path) -> None:
     """A capture or another program's file, as `inspect` and `import` store them: here with one row of nulls a table."""
-    entries = [observed.Entry("flow", "tcp", "near", "far"), observed.Entry("ping", "ping", "near", "far")]
+    entries = [
+        observed.TrafficEntry("flow", "tcp", "near", "far"),
+        observed.TrafficEntry("ping", "ping", "near", "far"),
+    ]
     observation = observed.Observation(
         "little", "Little", "capture", "a tool", "", [{"file": "a.pcap", "bytes": 1, "sha256": "0" * 64}], 0, entries
     )

@@ -16,7 +16,7 @@ from PIL import Image
 
 from bufferscope import figures
 from bufferscope.figures import labels, lettering, pictures, style
-from bufferscope.figures.labelled import Axis, Mark, Plane, Surroundings, placed
+from bufferscope.figures.labelled import Mark, Plane, PlotAxis, Surroundings, placed
 
 Spec = dict[str, Any]
 OVER_TIME = ("queue_length", "rtt", "cwnd", "goodput", "download_time", "round_trips")
@@ -96,7 +96,7 @@ def _legends(group: Spec) -> list[Spec]:
 
 
 def test_names_beside_close_marks_do_not_lie_on_one_another() -> None:
-    plane = Plane(Axis(0, 100, 270), Axis(0, 10, style.HEIGHT))
+    plane = Plane(PlotAxis(0, 100, 270), PlotAxis(0, 10, style.HEIGHT))
     marks = [Mark(50 + number / 4, 5 + number / 40, f"a queue of {100 * number}p") for number in range(20)]
     boxes = [labels.box(label) for label in placed(marks, plane, [""], Surroundings())]
     assert sum(len(label.members) for label in placed(marks, plane, [""], Surroundings())) == 20

@@ -9,7 +9,7 @@ import pytest
 import bufferscope as bs
 from bufferscope.base.errors import InputError, StoreError
 from bufferscope.interop import external_runs as observed
-from bufferscope.interop.external_runs import Entry, Observation
+from bufferscope.interop.external_runs import Observation, TrafficEntry
 from bufferscope.store.metadata import sources
 
 SECOND = 1_000_000_000
@@ -26,8 +26,8 @@ def _observation(**changes: object) -> Observation:
         "sources": [observed.source(Path("there/evening.txt"), b"64 bytes")],
         "duration_ns": 10 * SECOND,
         "traffic": [
-            Entry("test.ping", "ping", "near", "far", {"interval_ns": SECOND}),
-            Entry("test.down", "tcp", "far", "near", {"flows": 1}),
+            TrafficEntry("test.ping", "ping", "near", "far", {"interval_ns": SECOND}),
+            TrafficEntry("test.down", "tcp", "far", "near", {"flows": 1}),
         ],
         "started": STARTED,
     }
@@ -92,7 +92,7 @@ def test_files_of_tables_are_taken_over(tmp_path: Path) -> None:
 
 def test_several_hosts_are_joined_by_a_router(tmp_path: Path) -> None:
     hosts = ("client", "server-a", "server-b")
-    entries = [Entry(host, "tcp", host, "client", {"flows": 1}) for host in hosts[1:]]
+    entries = [TrafficEntry(host, "tcp", host, "client", {"flows": 1}) for host in hosts[1:]]
     run = observed.store(_observation(hosts=hosts, traffic=entries), {}, tmp_path)
     assert [node["name"] for node in run.scenario["nodes"]] == ["client", "server-a", "server-b", "network"]
 

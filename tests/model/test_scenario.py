@@ -13,7 +13,7 @@ from structures import declared, hold
 import bufferscope as bs
 from bufferscope import _core
 from bufferscope.base.reading import NamedFiles
-from bufferscope.model.expectations import Entry
+from bufferscope.model.expectations import ExpectationEntry
 from bufferscope.model.experiment import Document, Experiment, catalogue, load
 from bufferscope.model.scenario import Qdisc, Scenario
 from bufferscope.store.metadata import Metadata, Summary, checked
@@ -102,7 +102,7 @@ def test_the_words_of_a_file(experiments: list[Experiment]) -> None:
 
 def test_expectations(experiments: list[Experiment]) -> None:
     entries = (entry | {"number": 1} for each in experiments for entry in each.expectations)
-    assert_alike(entries, Entry)
+    assert_alike(entries, ExpectationEntry)
 
 
 @pytest.fixture(scope="module")

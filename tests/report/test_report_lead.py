@@ -7,11 +7,11 @@ from reports import KEY, document, run, stored
 
 from bufferscope import report
 from bufferscope.report import lead, tiles
-from bufferscope.report.reasons import Outcome
+from bufferscope.report.reasons import StatementCounts
 from bufferscope.results.result import Result
 
 CODEL = {"qdisc": "codel", "limit_packets": 1000, "target_ns": 5_000_000, "interval_ns": 100_000_000, "ecn": False}
-NOTHING_SAID = Outcome(total=0, reproduced=0, differ=0, not_applicable=0)
+NOTHING_SAID = StatementCounts(total=0, reproduced=0, differ=0, not_applicable=0)
 
 
 def managed(experiment: str = "two-queues") -> HandmadeRun:

@@ -13,16 +13,18 @@ from bufferscope.base.fmt import NBSP, THIN
 from bufferscope.figures.source import points
 from bufferscope.report.layout import places
 from bufferscope.report.plotting import NODE_HEIGHT, WIDEST, Drawing, view
-from bufferscope.report.topology import Lane, Link, Network, network
+from bufferscope.report.topology import DrawnLink, DrawnNetwork, Lane, network
 
 Joined = list[tuple[str, str]]
 WORDS = ("10 Mbit/s", "5 ms", "pfifo of 100 packets")
 
 
-def made(links: Joined, *ways: str) -> Network:
+def made(links: Joined, *ways: str) -> DrawnNetwork:
     """A network of links with three lines of text each; a way is its nodes, one letter each."""
     nodes = tuple(dict.fromkeys(name for link in links for name in link))
-    return Network(nodes, tuple(Link(link, WORDS) for link in links), tuple(Lane(tuple(way), way) for way in ways))
+    return DrawnNetwork(
+        nodes, tuple(DrawnLink(link, WORDS) for link in links), tuple(Lane(tuple(way), way) for way in ways)
+    )
 
 
 def layers(links: Joined, *ways: str) -> dict[str, int]:
@@ -92,7 +94,7 @@ def test_nothing_stands_on_anything_else(links: Joined, ways: Sequence[str]) -> 
 
 
 @st.composite
-def connected(draw: st.DrawFn) -> Network:
+def connected(draw: st.DrawFn) -> DrawnNetwork:
     """Any connected network of 2 to 12 nodes, and traffic over some of its links."""
     names = "abcdefghijkl"[: draw(st.integers(2, 12))]
     links = {(names[draw(st.integers(0, n - 1))], names[n]) for n in range(1, len(names))}
@@ -101,7 +103,7 @@ def connected(draw: st.DrawFn) -> Network:
 
 
 @given(connected())
-def test_any_network_is_drawn_whole_within_its_frame(drawn: Network) -> None:
+def test_any_network_is_drawn_whole_within_its_frame(drawn: DrawnNetwork) -> None:
     drawings = view(drawn).drawings
     assert drawings
     for drawing in drawings:
@@ -169,7 +171,7 @@ def test_traffic_between_the_same_nodes_shares_a_lane() -> None:
 
 def test_a_link_with_many_values_has_a_label_of_a_few_lines() -> None:
     words = ("rate: " + ", ".join(f"{number} Mbit/s" for number in range(1, 61)), "5 ms", "pfifo of 100 packets")
-    drawn = view(Network(("a", "b"), (Link(("a", "b"), words),), (Lane(("a", "b"), "a to b"),)))
+    drawn = view(DrawnNetwork(("a", "b"), (DrawnLink(("a", "b"), words),), (Lane(("a", "b"), "a to b"),)))
     for drawing in drawn.drawings:
         (label,) = drawing.texts
         assert len(label.lines) <= 8

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bufferscope as bs
-from bufferscope.model.expectations import Entry
+from bufferscope.model.expectations import ExpectationEntry
 from bufferscope.results.expectations import Evaluated, Expectation, Verdict, evaluate, judge
 
 
@@ -28,9 +28,9 @@ def run_with(directory: Path, rtts_ms: list[float | None], position: int = 0, se
     return bs.Run(run.write(directory))
 
 
-def entry(band: list[float | None], **more: Any) -> Entry:
+def entry(band: list[float | None], **more: Any) -> ExpectationEntry:
     """An expectation as `run.json` holds it."""
-    default: Entry = {
+    default: ExpectationEntry = {
         "metric": "rtt.mean_ms",
         "says": "so many",
         "band": band,
@@ -40,10 +40,10 @@ def entry(band: list[float | None], **more: Any) -> Entry:
         "comparisons": [{"point": 0, "relative_to": None}],
         "not_applicable": None,
     }
-    return cast(Entry, {**default, **more})
+    return cast(ExpectationEntry, {**default, **more})
 
 
-def only(entries: list[Entry], runs: list[bs.Run]) -> Evaluated:
+def only(entries: list[ExpectationEntry], runs: list[bs.Run]) -> Evaluated:
     (evaluated,) = evaluate(entries, runs)
     return evaluated
 
@@ -121,7 +121,7 @@ def test_a_known_difference_is_told_with_its_reason(tmp_path: Path) -> None:
     assert (reproduced.verdict, reproduced.reason) == (Verdict.REPRODUCED, None)
 
 
-def shown_at(band: list[float | None], **place: int | None) -> Entry:
+def shown_at(band: list[float | None], **place: int | None) -> ExpectationEntry:
     """A difference at point 0; point 1 shows its cause."""
     shown_by = {"point": 1, "relative_to": None, **place}
     comparison = {"point": 0, "relative_to": None if place.get("relative_to") is None else 2, "shown_by": shown_by}

@@ -17,7 +17,7 @@ from laboratory import SMALL, Answer, start, write
 import bufferscope as bs
 from bufferscope.base import machine
 from bufferscope.engines import engines
-from bufferscope.model.expectations import Entry
+from bufferscope.model.expectations import ExpectationEntry
 from bufferscope.model.experiment import load
 from bufferscope.results.expectations import concerning, evaluate, gathered
 from bufferscope.running import executors
@@ -177,7 +177,7 @@ def test_what_concerns_a_point_is_found_and_put_together_again() -> None:
     ]
 
     class Stored:
-        def __init__(self, expectations: list[Entry]) -> None:
+        def __init__(self, expectations: list[ExpectationEntry]) -> None:
             self.meta = {"expectations": expectations}
 
     together = gathered([Stored(kept[2]), Stored(kept[1])])  # type: ignore[list-item]  # of a run only its metadata

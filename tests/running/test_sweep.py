@@ -216,10 +216,10 @@ class Counting:
         self.failing: int | None = None
         self.identity: str | None = "as it is"
 
-    def together(self, directory: Path) -> sim.Together:
+    def batch_runner(self, directory: Path) -> sim.SimBatchRunner:
         counting = self
 
-        class Counted(sim.Together):
+        class Counted(sim.SimBatchRunner):
             def run(self, point: Point, seed: int, progress: Callable[[int, int], bool]) -> Any:
                 counting.runs += 1
                 if seed == counting.failing:
@@ -232,7 +232,7 @@ class Counting:
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counting:
     counting = Counting()
-    engine = replace(REGISTRY["sim"], identity=lambda: counting.identity, together=counting.together)
+    engine = replace(REGISTRY["sim"], identity=lambda: counting.identity, batch_runner=counting.batch_runner)
     monkeypatch.setitem(REGISTRY, "sim", engine)
     return counting
 

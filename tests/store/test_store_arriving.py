@@ -12,7 +12,7 @@ import bufferscope as bs
 from bufferscope.base.errors import StoreError
 from bufferscope.engines import REGISTRY
 from bufferscope.model.experiment import load
-from bufferscope.running.job import Source, Task
+from bufferscope.running.job import ExperimentSource, Task
 from bufferscope.store import ingest as arriving
 from bufferscope.store.metadata import Foreseen
 
@@ -41,7 +41,7 @@ def test_a_run_arrives_as_it_was_sent(run: bs.Run, tmp_path: Path) -> None:
 
 def test_a_job_is_the_same_task_again(run: bs.Run) -> None:
     experiment = load(run.path.parents[1] / "lab.toml", ["duration=1s"])
-    assert Source.of(experiment).experiment().points[0].scenario == experiment.points[0].scenario
+    assert ExperimentSource.of(experiment).experiment().points[0].scenario == experiment.points[0].scenario
     task = Task(experiment, 0, 7, REGISTRY["sim"], Path("out"))
     again = task.job.task(Path("out"))
     assert again.directory == task.directory

@@ -1,4 +1,4 @@
-"""Comparing two engines: the statistics, the aims, and how they are shown to readers."""
+"""Comparing two engines: the statistics, the tolerances, and how they are shown to readers."""
 
 import math
 import random
@@ -14,14 +14,14 @@ from bufferscope.results.result import Result
 from bufferscope.stats.estimate import estimate
 from bufferscope.stats.spread import reach
 from bufferscope.studies import agreement
-from bufferscope.studies.agreement.comparing import Comparison
+from bufferscope.studies.agreement.comparing import MetricComparison
 from bufferscope.studies.agreement.derived import measured
 from bufferscope.studies.agreement.fmt import view
-from bufferscope.studies.agreement.tolerances import AIMS, aim_of
+from bufferscope.studies.agreement.tolerances import TOLERANCES, tolerance_of
 
 
-def comparison(value: list[float], reference: list[float], metric: str = "rtt.p50_ms") -> Comparison:
-    return Comparison(metric, estimate(value), estimate(reference), aim_of(metric))
+def comparison(value: list[float], reference: list[float], metric: str = "rtt.p50_ms") -> MetricComparison:
+    return MetricComparison(metric, estimate(value), estimate(reference), tolerance_of(metric))
 
 
 def test_chance_reaches_as_far_as_welch_says() -> None:
@@ -51,7 +51,7 @@ def test_equal_engines_differ_by_chance_one_time_in_twenty() -> None:
 
 def test_one_repetition_tells_nothing_of_chance() -> None:
     single = comparison([94], [89, 91])
-    assert (single.within_spread, single.meets_aim) == (None, True)
+    assert (single.within_spread, single.within_tolerance) == (None, True)
     assert single.difference == 4
     assert view(single).spread == "unknown"
 
@@ -85,7 +85,7 @@ def test_repetitions_that_do_not_scatter_must_be_equal() -> None:
     ],
 )
 def test_aims_have_a_share_and_a_floor(metric: str, value: float, reference: float, met: bool | None) -> None:
-    assert comparison([value], [reference], metric).meets_aim is met
+    assert comparison([value], [reference], metric).within_tolerance is met
 
 
 def test_differences_are_told_relative_to_the_reference() -> None:
@@ -101,10 +101,10 @@ def test_medians_stand_for_means_where_losses_hide_some_repetitions() -> None:
     found = comparison([15, 14, math.inf], [14.2, 14.4, 14.6], "rtt.p95_ms")
     assert found.centres == (15, 14.4)
     assert found.difference == pytest.approx(0.6)
-    assert found.meets_aim is True
+    assert found.within_tolerance is True
     assert (view(found).value, view(found).spread) == ("median\N{NO-BREAK SPACE}15", "yes")
     # Half of the repetitions are hidden, and so is the median.
-    assert comparison([15, math.inf], [14, 14], "rtt.p95_ms").meets_aim is False
+    assert comparison([15, math.inf], [14, 14], "rtt.p95_ms").within_tolerance is False
 
 
 def test_ranks_tell_what_chance_may_do_to_medians() -> None:
@@ -156,9 +156,9 @@ def test_engines_are_compared_point_by_point_the_second_is_the_reference(tmp_pat
     medians = [point.comparisons[0] for point in found.points]
     assert [c.metric for c in medians] == ["rtt.p50_ms"] * 2
     assert [(c.value.mean, c.reference.mean) for c in medians] == [(42, 42), (82, 42)]
-    assert [(c.within_spread, c.meets_aim) for c in medians] == [(True, True), (False, False)]
+    assert [(c.within_spread, c.within_tolerance) for c in medians] == [(True, True), (False, False)]
     # A single flow has no share to compare.
-    assert [c.metric for c in first.aimed] == [aim.metric for aim in AIMS if aim.metric != "share.*"]
+    assert [c.metric for c in first.judged] == [each.metric for each in TOLERANCES if each.metric != "share.*"]
     assert (found.count(True), found.count(False)) == (10, 2)
     assert any(name.startswith("sojourn.") for name in first.unshared["sim"])
     assert first.unshared["guest"] == ()

@@ -119,7 +119,7 @@ def test_what_scatters_is_told_apart_and_needs_no_cause(
     make(tmp_path)
     assert "rtt.p50_ms" not in capsys.readouterr().err
     page = (tmp_path / "page.md").read_text()
-    # Paths of 40, 60 and 80 ms against 40: the differences exceed the aim, but scatter as widely.
+    # Paths of 40, 60 and 80 ms against 40: the differences exceed the tolerance, but scatter as widely.
     assert all(re.fullmatch(r"\*[^*].*[^*]\*", cells[0]) for cells in table(page).values())
     assert "### Within the scatter of few repetitions" in page
 

@@ -11,15 +11,17 @@ from laboratory import SMALL, Answer, write
 
 from bufferscope.analysis.lengths import size_command
 from bufferscope.stats.estimate import estimate
-from bufferscope.studies.choice.bottleneck import Place
-from bufferscope.studies.choice.judging import Measured, _measured, judge
+from bufferscope.studies.choice.bottleneck import Bottleneck
+from bufferscope.studies.choice.judging import MeasuredCandidate, _measured, judge
 
 Cli = Callable[..., Answer]
 
 
-def beside(one: Measured, mbit: float) -> Measured:
+def beside(one: MeasuredCandidate, mbit: float) -> MeasuredCandidate:
     """A candidate with the goodput of the other traffic."""
-    return Measured(one.candidate, one.tc, one.goodput_mbit, one.rtt_p50_ms, one.rtt_p95_ms, None, estimate([mbit] * 3))
+    return MeasuredCandidate(
+        one.candidate, one.tc, one.goodput_mbit, one.rtt_p50_ms, one.rtt_p95_ms, None, estimate([mbit] * 3)
+    )
 
 
 def test_a_discipline_that_costs_the_other_direction_a_tenth_is_not_taken() -> None:
@@ -64,7 +66,7 @@ def test_pings_that_go_elsewhere_do_not_judge(tmp_path: Path) -> None:
     assert (found.goodput_mbit.mean, found.elsewhere_mbit.mean) == (4.0, 19.0)
 
 
-def _of(metrics: dict[str, float], scenario: Any, place: Place) -> Measured:
+def _of(metrics: dict[str, float], scenario: Any, place: Bottleneck) -> MeasuredCandidate:
     run: Any = SimpleNamespace(metrics=metrics, scenario=scenario)
     return _measured(measured("codel", 1, 1).candidate, "", [run], place)
 

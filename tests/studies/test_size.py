@@ -14,7 +14,7 @@ from bufferscope.base.errors import InputError
 from bufferscope.model.experiment import Experiment
 from bufferscope.results.result import Result
 from bufferscope.stats.estimate import estimate
-from bufferscope.studies.sizing import Line, Measured, answers, read_line, settings
+from bufferscope.studies.sizing import Line, MeasuredQueue, answers, read_line, settings
 from bufferscope.studies.sizing.equations import drain_s, round_trip_s
 from bufferscope.studies.sizing.search import Queues, search
 from bufferscope.studies.sizing.sizing import Sizing, sizing
@@ -108,12 +108,12 @@ def test_the_commands_set_what_was_found(sized: Sizing) -> None:
 def test_the_search_finds_any_threshold(threshold: int) -> None:
     """With a goodput that reaches the target at a threshold, that is what is found."""
 
-    def trying(queues: Queues) -> dict[str, Measured]:
+    def trying(queues: Queues) -> dict[str, MeasuredQueue]:
         found = {}
         for name, queue in queues.items():
             limit = int(str(queue["limit"])[:-1]) if queue["qdisc"] == "pfifo" else None
             value = estimate([10.0 if limit is None or limit >= threshold else 9.0] * 2)
-            found[name] = Measured(name, limit, value, value, value)
+            found[name] = MeasuredQueue(name, limit, value, value, value)
         return found
 
     found = search(read_line("10mbit", "40ms"), trying)

@@ -9,7 +9,7 @@ from bufferscope.model.experiment import load
 from bufferscope.stats.estimate import estimate
 from bufferscope.studies.choice import Study, plan_study
 from bufferscope.studies.choice.candidates import Candidate
-from bufferscope.studies.choice.judging import Measured
+from bufferscope.studies.choice.judging import MeasuredCandidate
 
 HOME = """\
 title = "A home"
@@ -49,7 +49,7 @@ def measured(
     scatter: float = 0.0,
     limit: int | None = None,
     n: int = 3,
-) -> Measured:
+) -> MeasuredCandidate:
     """A candidate; its repetitions scatter by this share. With a limit it is a size of tail drop."""
 
     def values(mean: float) -> list[float]:
@@ -58,7 +58,7 @@ def measured(
     queue = {"qdisc": name} if limit is None else {"qdisc": "pfifo", "limit": f"{limit}p"}
     candidate = Candidate(name, queue, is_size=limit is not None)
     call = None if mos is None else estimate(values(mos))
-    return Measured(candidate, name, estimate(values(mbit)), estimate(values(ms)), estimate(values(ms)), call)
+    return MeasuredCandidate(candidate, name, estimate(values(mbit)), estimate(values(ms)), estimate(values(ms)), call)
 
 
 def study_of(tmp_path: Path, text: str, *overrides: str, position: int = 0) -> Study:

@@ -14,7 +14,7 @@ def in_words(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Statement:
+class DocumentStatement:
     """A statement of a document at one point."""
 
     by_engine: Mapping[str, Evaluated]
@@ -43,7 +43,7 @@ class Statement:
         }
 
 
-def statements(evaluated: Iterable[Evaluated]) -> list[Statement]:
+def statements(evaluated: Iterable[Evaluated]) -> list[DocumentStatement]:
     """The expectations of one experiment, with the measurements of all engines together, in their order."""
     found: dict[object, dict[str, Evaluated]] = {}
     seen: Counter[object] = Counter()
@@ -51,7 +51,7 @@ def statements(evaluated: Iterable[Evaluated]) -> list[Statement]:
         key = _key(each)
         seen[each.engine, key] += 1  # a file may say the same twice
         found.setdefault((key, seen[each.engine, key]), {})[each.engine] = each
-    return [Statement(by_engine) for by_engine in found.values()]
+    return [DocumentStatement(by_engine) for by_engine in found.values()]
 
 
 def _key(evaluated: Evaluated) -> object:

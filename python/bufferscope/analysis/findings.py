@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from bufferscope.base.fmt import NBSP, number
-from bufferscope.figures.source import Point
+from bufferscope.figures.source import PlottedPoint
 from bufferscope.metrics import MetricError, metric
 from bufferscope.metrics.capacity import capacities
 from bufferscope.metrics.idle import transit_s
@@ -60,7 +60,7 @@ class Finding:
     """The share of the pings without an answer, of which the median says nothing; 0 if that is too little to count."""
 
 
-def told(points: Sequence[Point]) -> list[str]:
+def told(points: Sequence[PlottedPoint]) -> list[str]:
     """The sentences about a result's points; empty if nothing is plain, as where each run has a path of its own."""
     points = [point for point in points if "member" not in point.first.meta]
     delays_s = mean_delays_s([run for point in points for run in point.runs])

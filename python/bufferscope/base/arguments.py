@@ -14,7 +14,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Kind(NamedTuple):
+class ArgumentKind(NamedTuple):
     """What an argument may be."""
 
     words: str
@@ -49,24 +49,24 @@ def _is_watcher(value: object) -> bool:
     return value is None or all(callable(getattr(value, name, None)) for name in ("advanced", "finished"))
 
 
-PATH = Kind("a path, as a string or a pathlib.Path", _is_path)
-EXPERIMENT = Kind(
+PATH = ArgumentKind("a path, as a string or a pathlib.Path", _is_path)
+EXPERIMENT = ArgumentKind(
     "a name from the catalogue, or the path of a TOML file", lambda value: isinstance(value, str | PathLike)
 )
-OVERRIDES = Kind(
+OVERRIDES = ArgumentKind(
     "a list of PATH=VALUE strings, or a dict of values by path",
     lambda value: isinstance(value, Mapping | Iterable) and not isinstance(value, bytes),
 )
-NAMES = Kind("a name, or a list of names", _are_names)
-NAME = Kind("a string", lambda value: isinstance(value, str))
-STRINGS = Kind("a list of strings", _are_texts)
-FLAG = Kind("True or False", lambda value: isinstance(value, bool))
-WATCHER = Kind("an object with the methods advanced and finished, or None", _is_watcher)
+NAMES = ArgumentKind("a name, or a list of names", _are_names)
+NAME = ArgumentKind("a string", lambda value: isinstance(value, str))
+STRINGS = ArgumentKind("a list of strings", _are_texts)
+FLAG = ArgumentKind("True or False", lambda value: isinstance(value, bool))
+WATCHER = ArgumentKind("an object with the methods advanced and finished, or None", _is_watcher)
 
 
-def optional(kind: Kind) -> Kind:
+def optional(kind: ArgumentKind) -> ArgumentKind:
     """The kind, or None."""
-    return Kind(f"{kind.words}, or None", lambda value: value is None or kind.fits(value))
+    return ArgumentKind(f"{kind.words}, or None", lambda value: value is None or kind.fits(value))
 
 
 _OPTION = re.compile(r"(`[^`]*`)|--([a-z]+)\b(?!-)")
@@ -83,7 +83,7 @@ def in_python(message: str) -> str:
     return _OPTION.sub(lambda found: found[1] or _ARGUMENTS.get(found[2], found[2]), message)
 
 
-def checked(**kinds: Kind) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def checked(**kinds: ArgumentKind) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorate a function: `InputError` names the argument that is not of its kind, what was found and what is allowed.
 
     Messages from inside the function, which speak of the options of the command line, name the arguments as well.

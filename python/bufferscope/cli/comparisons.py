@@ -4,8 +4,8 @@ from rich.text import Text
 
 from bufferscope.cli.terminal import console, plain_table
 from bufferscope.studies.agreement.comparing import Agreement, PointAgreement
-from bufferscope.studies.agreement.fmt import ComparisonView, counts, title, view
-from bufferscope.studies.agreement.tolerances import AIMS
+from bufferscope.studies.agreement.fmt import MetricComparisonView, counts, title, view
+from bufferscope.studies.agreement.tolerances import TOLERANCES
 
 STYLES = {"reproduced": "green", "not-reproduced": "bold red", "not-applicable": "dim"}
 
@@ -14,8 +14,8 @@ def print_agreement(agreement: Agreement) -> None:
     """One table per point, one row per metric, and how many differences are within their tolerance."""
     for point in agreement.points:
         _print_point(agreement, point)
-    for aim in AIMS:
-        console().print(Text(f"Tolerance of {aim.metric}: {aim.words}", style="dim"))
+    for tolerance in TOLERANCES:
+        console().print(Text(f"Tolerance of {tolerance.metric}: {tolerance.words}", style="dim"))
     told = ", ".join(f"{count} {words}" for _, words, count in counts(agreement))
     console().print(
         Text(f"{agreement.engines[0]} against {agreement.engines[1]}: {told or 'no metric with a tolerance'}")
@@ -36,7 +36,7 @@ def _print_point(agreement: Agreement, point: PointAgreement) -> None:
     console().print(shown)
 
 
-def _row(comparison: ComparisonView) -> tuple[Text, ...]:
+def _row(comparison: MetricComparisonView) -> tuple[Text, ...]:
     return (
         Text(comparison.metric),
         Text(comparison.value),

@@ -1,10 +1,10 @@
 """The output of `doctor`, for people and for programs."""
 
 from bufferscope.cli.tables import print_rows
-from bufferscope.engines.doctor.findings import Diagnosis
+from bufferscope.engines.doctor.findings import EngineDiagnosis
 
 
-def document(diagnosis: Diagnosis) -> dict[str, object]:
+def document(diagnosis: EngineDiagnosis) -> dict[str, object]:
     """An engine's diagnosis for `--json`."""
     return {
         "engine": diagnosis.engine,
@@ -16,7 +16,7 @@ def document(diagnosis: Diagnosis) -> dict[str, object]:
     }
 
 
-def print_diagnosis(diagnosis: Diagnosis) -> None:
+def print_diagnosis(diagnosis: EngineDiagnosis) -> None:
     """An engine's checks as a table, and below it, on a line to copy, the command that installs what is missing."""
     title = f"\nengine {diagnosis.engine}: {diagnosis.state}"
     print_rows(title, ("", "State", "Details"), [(c.what, c.state, c.details) for c in diagnosis.checks])

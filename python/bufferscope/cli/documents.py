@@ -12,10 +12,10 @@ from bufferscope.metrics import Estimate, Metrics
 from bufferscope.results.expectations import Evaluated
 from bufferscope.results.result import Result
 from bufferscope.store.run import Run
-from bufferscope.studies.agreement import Agreement, Comparison
+from bufferscope.studies.agreement import Agreement, MetricComparison
 
 if TYPE_CHECKING:
-    from bufferscope.studies.comparison import Comparison as Held
+    from bufferscope.studies.comparison import Comparison
     from bufferscope.studies.comparison.comparing import Difference
 
 
@@ -64,7 +64,7 @@ def agreement_document(agreement: Agreement, result: Result) -> dict[str, object
     }
 
 
-def comparison_document(comparison: "Held") -> dict[str, object]:
+def comparison_document(comparison: "Comparison") -> dict[str, object]:
     """A comparison: every arm's metrics, point by point, and the differences from the baseline."""
     return {
         "sides": list(comparison.arms),
@@ -115,7 +115,7 @@ def _origin(run: Run) -> dict[str, object]:
     return {"engine": run.engine, "seed": run.seed, "settings": run.settings, "path": str(run.path)}
 
 
-def _comparison_document(comparison: Comparison) -> dict[str, object]:
+def _comparison_document(comparison: MetricComparison) -> dict[str, object]:
     return {
         "metric": comparison.metric,
         "value": _estimate_document(comparison.value),
@@ -124,8 +124,8 @@ def _comparison_document(comparison: Comparison) -> dict[str, object]:
         "relative": finite(comparison.relative),
         "reach": finite(comparison.reach),
         "within_spread": comparison.within_spread,
-        "aim": comparison.aim and comparison.aim.words,
-        "meets_aim": comparison.meets_aim,
+        "aim": comparison.tolerance and comparison.tolerance.words,
+        "meets_aim": comparison.within_tolerance,
     }
 
 

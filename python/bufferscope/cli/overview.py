@@ -8,7 +8,7 @@ from rich.text import Text
 from bufferscope.analysis.findings import told
 from bufferscope.cli.tables import number, point_name
 from bufferscope.cli.terminal import console, plain_table
-from bufferscope.figures.source import MOST_POINTS, Point, points
+from bufferscope.figures.source import MOST_POINTS, PlottedPoint, points
 from bufferscope.metrics import aggregate
 from bufferscope.metrics.key_metrics import heading, key_metrics
 from bufferscope.results.result import Result
@@ -40,7 +40,7 @@ def print_findings(result: Result) -> None:
         console().print(Text(sentence))
 
 
-def _table(title: str, result: Result, grouped: Sequence[Point], names: Sequence[str]) -> Table:
+def _table(title: str, result: Result, grouped: Sequence[PlottedPoint], names: Sequence[str]) -> Table:
     table = plain_table(title)
     several = len(result.by_engine) > 1
     repeated = any(len(point.runs) > 1 for point in grouped)

@@ -91,7 +91,7 @@ def shell(
     loaded = load(experiment, overrides or ())
     if not quiet:
         tell([loaded])
-    network = request.Network(
+    network = request.ShellNetwork(
         one_point(loaded, point or ()), [request.Beside.parse(text) for text in beside or ()], traffic, seed
     )
     ending = shells[engine].run(

@@ -8,7 +8,7 @@ from rich.text import Text
 from bufferscope.base.fmt import quantity
 from bufferscope.cli.documents import estimate_values
 from bufferscope.cli.terminal import console, plain_table
-from bufferscope.studies.sizing import Answer, Found, Measured, Sizing, fmt
+from bufferscope.studies.sizing import EquationResult, Found, MeasuredQueue, Sizing, fmt
 
 
 def print_sizing(sized: Sizing, out: Path) -> None:
@@ -45,7 +45,7 @@ def _print_found(sized: Sizing, found: Found) -> None:
         _say(sentence)
 
 
-def _value(answer: Answer) -> str:
+def _value(answer: EquationResult) -> str:
     if answer.unit == "s":
         return quantity(answer.value * 1e9, "ns")
     packets = f" ({answer.packets} full packets)" if answer.packets else ""
@@ -92,7 +92,7 @@ def document(sized: Sizing) -> dict[str, object]:
     }
 
 
-def _measured(found: Found, each: Measured) -> dict[str, object]:
+def _measured(found: Found, each: MeasuredQueue) -> dict[str, object]:
     return {
         "name": each.name,
         "limit_packets": each.limit_packets,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from bufferscope.analysis.claims import Statement, in_words, statements
+from bufferscope.analysis.claims import DocumentStatement, in_words, statements
 from bufferscope.base.fmt import NBSP, margin
 from bufferscope.cli.terminal import console, plain_table
 from bufferscope.metrics.window import described
@@ -177,7 +177,7 @@ class _Told:
     """A statement of an experiment's document."""
 
     result: Result
-    statement: Statement
+    statement: DocumentStatement
 
     @property
     def document(self) -> str:

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from bufferscope.base.errors import InputError
 from bufferscope.engines import capture, guest, host, imported, sim
-from bufferscope.engines.engine import Engine, Progress, Together
+from bufferscope.engines.engine import BatchRunner, Engine, Progress
 
 __all__ = [
     "REGISTRY",
+    "BatchRunner",
     "Engine",
     "Progress",
-    "Together",
     "carrying",
     "default",
     "engine_of",

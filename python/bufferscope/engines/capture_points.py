@@ -18,7 +18,7 @@ LAYERS = {
 ON_AIR = "packets as they arrive over the air, after retries"
 
 
-class Place(NamedTuple):
+class VantagePoint(NamedTuple):
     """A layer of a port."""
 
     port: int
@@ -39,7 +39,7 @@ class Place(NamedTuple):
         return f"{self.port_name}: {self.about}"
 
 
-def in_simulator(scenario: Scenario) -> list[Place]:
+def in_simulator(scenario: Scenario) -> list[VantagePoint]:
     """All places at which the simulator sees packets."""
     on_air = {station["link"] for wifi in scenario.get("wifi", []) for station in wifi["stations"]}
     found = []
@@ -50,11 +50,11 @@ def in_simulator(scenario: Scenario) -> list[Place]:
         has |= {"ring"} if link[key].get("ring") or is_on_air else set()
         for layer, words in LAYERS.items():
             if layer in has:
-                found.append(Place(number, name, layer, ON_AIR if layer == "wire" and is_on_air else words))
+                found.append(VantagePoint(number, name, layer, ON_AIR if layer == "wire" and is_on_air else words))
     return found
 
 
-def on_kernel(scenario: Scenario) -> list[Place]:
+def on_kernel(scenario: Scenario) -> list[VantagePoint]:
     """The places at which a kernel's capture sees packets, in the order of the numbers that the agent gives them.
 
     They are the two ends of every port's link, where the kernel hands packets to the device's driver or gets them from
@@ -63,11 +63,13 @@ def on_kernel(scenario: Scenario) -> list[Place]:
     found = []
     for number, name, link, key in _ports(scenario):
         for layer in ("ring" if link[key].get("ring") else "wire", "arrived"):
-            found.append(Place(number, name, layer, LAYERS[layer]))
+            found.append(VantagePoint(number, name, layer, LAYERS[layer]))
     return found
 
 
-def choose(scenario: Scenario, places: Sequence[Place], ports: Sequence[str], layers: Sequence[str]) -> list[Place]:
+def choose(
+    scenario: Scenario, places: Sequence[VantagePoint], ports: Sequence[str], layers: Sequence[str]
+) -> list[VantagePoint]:
     """Those of these ports and layers.
 
     If neither is named, those of the host that sends the first traffic; without layers, where packets leave each of the
@@ -101,7 +103,9 @@ def choose(scenario: Scenario, places: Sequence[Place], ports: Sequence[str], la
     return shown
 
 
-def _by_default(scenario: Scenario, place: Place, places: Sequence[Place], sender: int | None) -> Sequence[str]:
+def _by_default(
+    scenario: Scenario, place: VantagePoint, places: Sequence[VantagePoint], sender: int | None
+) -> Sequence[str]:
     """The layers that are shown of a place's port: one, so that no packet appears twice at one place."""
     link, side = scenario["links"][place.port // 2], place.port % 2
     start, end = link["ends"][side], link["ends"][1 - side]

@@ -15,7 +15,7 @@ from bufferscope.engines.outcome import Outcome
 from bufferscope.model.experiment import Point
 
 if TYPE_CHECKING:
-    from bufferscope.engines.doctor.findings import Check
+    from bufferscope.engines.doctor.findings import EngineCheck
     from bufferscope.engines.doctor.system import System
     from bufferscope.engines.shell import Shell
 
@@ -29,7 +29,7 @@ Has = bool | None
 """Whether an engine has a queueing discipline; None if that is not known before a guest is built."""
 
 
-class Together(Protocol):
+class BatchRunner(Protocol):
     """Runs points one after the other, and writes their tables into shared files in one directory."""
 
     def run(self, point: Point, seed: int, progress: Progress) -> Outcome:
@@ -60,7 +60,7 @@ class Engine:
 
     examine: Callable[[], object] = lambda: None
     """Raises `EngineError`, with the remedy, if this machine lacks what every run needs."""
-    checks: "Callable[[System], Iterable[Check]]" = lambda _system: ()
+    checks: "Callable[[System], Iterable[EngineCheck]]" = lambda _system: ()
     """What `doctor` reports about it."""
     disciplines: Callable[[str | None], Mapping[str, Has]] = lambda _kernel: dict.fromkeys(QDISCS, True)
     """Whether it has each queueing discipline, with the given kernel; raises `EngineError` if it cannot run here."""
@@ -73,7 +73,7 @@ class Engine:
     gives the same records. None if the engine's runs are never the same."""
     real_time: bool = False
     """Whether its runs follow the machine's clock; then other load on the machine disturbs them."""
-    together: Callable[[Path], Together] | None = None
+    batch_runner: Callable[[Path], BatchRunner] | None = None
     """Starts a partition in a directory; None if each run needs a directory of its own."""
 
     sees_every_drop: bool = False

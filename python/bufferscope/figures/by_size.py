@@ -16,7 +16,15 @@ import polars as pl
 from bufferscope.figures import axes, parts, pointer
 from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.matrix import Value
-from bufferscope.figures.source import NoDataError, Point, ResultRecords, key_title, points, shared_keys, variation
+from bufferscope.figures.source import (
+    NoDataError,
+    PlottedPoint,
+    ResultRecords,
+    key_title,
+    points,
+    shared_keys,
+    variation,
+)
 from bufferscope.stats.estimate import Estimate
 
 NUMBER = re.compile(r"(\d+(?:\.\d+)?) ?([a-z]*)(?: (.+))?", re.IGNORECASE)
@@ -28,7 +36,7 @@ BETWEEN = " · "
 
 
 @dataclass(frozen=True)
-class Look:
+class BySizeStyle:
     """The texts of such a figure."""
 
     title: str
@@ -38,7 +46,7 @@ class Look:
     """The format of numbers in the description, for Python."""
 
 
-def by_size(result: ResultRecords, value: Value, look: Look) -> LayerFigure:
+def by_size(result: ResultRecords, value: Value, look: BySizeStyle) -> LayerFigure:
     """Marks at each point's size and value, joined in the order of the sizes; bars reach one standard error each way.
 
     A point for which `value` returns None has no mark. Raises `NoDataError` if no swept key is a size, or if no point
@@ -86,7 +94,7 @@ def _size_key(result: ResultRecords) -> tuple[str, str]:
     raise NoDataError("no swept key has several sizes as values, such as 80p")
 
 
-def _row(result: ResultRecords, point: Point, key: str, value: Value) -> dict[str, object] | None:
+def _row(result: ResultRecords, point: PlottedPoint, key: str, value: Value) -> dict[str, object] | None:
     known = value(point)
     match = NUMBER.fullmatch(point.first.point[key])
     if known is None or match is None:
@@ -125,7 +133,7 @@ def _scale(sizes: Sequence[float]) -> alt.Scale:
     return alt.Scale(domain=[0, 1.03 * sizes[-1] or 1], nice=False)
 
 
-def _description(frame: pl.DataFrame, look: Look, unit: str) -> str:
+def _description(frame: pl.DataFrame, look: BySizeStyle, unit: str) -> str:
     told = "; ".join(
         f"{row['series']}{', ' if row['series'] else ''}{row['size']:g} {unit}: {row['value']:{look.format}}"
         for row in frame.iter_rows(named=True)

@@ -57,7 +57,7 @@ def layers(
     ]
 
 
-def top(lines: repetitions.Drawn, value: str) -> float:
+def top(lines: repetitions.DrawnLines, value: str) -> float:
     """The greatest value of the lines and their bands."""
     columns = [lines.strong[value], lines.light[value]]
     columns += [lines.strong[repetitions.HIGH]] if lines.is_median else []

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bufferscope.figures.source import Point
+from bufferscope.figures.source import PlottedPoint
 from bufferscope.model.network import ports
 
 WHEN_FULL, AQM, EACH_FLOW, COUPLED = "drops when full", "AQM, one queue", "a queue per flow", "coupled queues"
@@ -20,7 +20,7 @@ _MEMBERS = {
 _FAMILY = {kind: family for family, kinds in _MEMBERS.items() for kind in kinds}
 
 
-def families(points: list[Point]) -> list[str] | None:
+def families(points: list[PlottedPoint]) -> list[str] | None:
     """The family of each point's discipline, if the points differ in the disciplines of one port; otherwise None."""
     queues = [{name: port.queue for name, port in ports(point.first.scenario).items()} for point in points]
     varying = [name for name in queues[0] if len({family(each[name]) if name in each else None for each in queues}) > 1]

@@ -18,7 +18,7 @@ from bufferscope.figures.labels import Box, Label, Place
 
 
 @dataclass(frozen=True)
-class Axis:
+class PlotAxis:
     """An axis of a plot: the values at its ends, and its length in pixels."""
 
     low: float
@@ -27,7 +27,7 @@ class Axis:
     is_log: bool = False
 
     @classmethod
-    def of(cls, channel: alt.X | alt.Y, length: float) -> "Axis":
+    def of(cls, channel: alt.X | alt.Y, length: float) -> "PlotAxis":
         """The axis of a channel that has its own domain."""
         scale = axes.written(channel)["scale"]
         low, high = scale["domain"]
@@ -52,8 +52,8 @@ class Axis:
 class Plane:
     """The axes of a plot of the least width."""
 
-    across: Axis
-    up: Axis
+    across: PlotAxis
+    up: PlotAxis
 
     def place(self, x: float, y: float) -> Place:
         """Where a mark is, in pixels from the upper left corner."""

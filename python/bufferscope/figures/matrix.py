@@ -11,7 +11,7 @@ import polars as pl
 from bufferscope.figures import axes, parts, style
 from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.labels import words_width
-from bufferscope.figures.source import NoDataError, Point, ResultRecords, key_title, others, points, shared_keys
+from bufferscope.figures.source import NoDataError, PlottedPoint, ResultRecords, key_title, others, points, shared_keys
 from bufferscope.metrics import NotMeasuredError, metric
 from bufferscope.stats.estimate import Estimate, estimate
 
@@ -33,12 +33,12 @@ BETWEEN = " · "
 """The separator between the values of a column's label; the values stand below one another."""
 
 
-Value = Callable[[Point], Estimate | None]
+Value = Callable[[PlottedPoint], Estimate | None]
 """Computes a point's value, with the uncertainty from its repetitions; None without a value."""
 
 
 @dataclass(frozen=True)
-class Look:
+class MatrixStyle:
     """The texts and colours of a matrix."""
 
     title: str
@@ -53,7 +53,7 @@ class Look:
     domain."""
 
 
-def matrix(result: ResultRecords, value: Value, look: Look) -> LayerFigure:
+def matrix(result: ResultRecords, value: Value, look: MatrixStyle) -> LayerFigure:
     """One cell per point, in the order of the sweep, with the point's value as colour and number.
 
     With repetitions, half the width of the mean's 95 % confidence interval is shown below the number. If `value`
@@ -135,7 +135,7 @@ def _axis_beside(down: str, title: str) -> alt.Y:
     return alt.Y(f"{down}:N", sort=None, title=title or None, axis=axis)
 
 
-def _scale(frame: pl.DataFrame, look: Look) -> alt.Scale:
+def _scale(frame: pl.DataFrame, look: MatrixStyle) -> alt.Scale:
     """The colours' scale. Values that hardly differ have colours that hardly differ.
 
     Logarithmic colours span at least `least_ratio`; linear ones begin at zero.
@@ -156,7 +156,7 @@ def _scale(frame: pl.DataFrame, look: Look) -> alt.Scale:
 def mean_metric(name: str) -> Value:
     """The mean of a metric over a point's repetitions; None if it is not measured, or if losses hide it."""
 
-    def value(point: Point) -> Estimate | None:
+    def value(point: PlottedPoint) -> Estimate | None:
         try:
             known = estimate([metric(run, name).number for run in point.runs])
         except NotMeasuredError:
@@ -172,7 +172,7 @@ def interval(known: Estimate, digits: int = 6) -> dict[str, float | None]:
     return {name: float(f"{end:.{digits}g}") if math.isfinite(end) else None for name, end in ends.items()}
 
 
-def _cell(result: ResultRecords, point: Point, keys: Sequence[str], value: Value) -> dict[str, object] | None:
+def _cell(result: ResultRecords, point: PlottedPoint, keys: Sequence[str], value: Value) -> dict[str, object] | None:
     known = value(point)
     if known is None:
         return None
@@ -182,7 +182,7 @@ def _cell(result: ResultRecords, point: Point, keys: Sequence[str], value: Value
     return {"row": row, "column": column, "value": float(f"{known.mean:.6g}")} | interval(known)
 
 
-def _description(frame: pl.DataFrame, look: Look) -> str:
+def _description(frame: pl.DataFrame, look: MatrixStyle) -> str:
     told = "; ".join(
         f"{row['row']}{', ' if row['column'] else ''}{row['column']}: {row['value']:.4g}"
         for row in frame.iter_rows(named=True)

@@ -25,7 +25,7 @@ LOW, HIGH = "p5", "p95"
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnLines:
     """The thinned rows of a figure's lines; their columns include `point`, `time_s`, the value and grouping columns."""
 
     strong: pl.DataFrame
@@ -46,19 +46,19 @@ def are_many(result: ResultRecords) -> bool:
     return most(result) >= MANY
 
 
-def drawn(result: ResultRecords, frame: pl.DataFrame, value: str, by: Sequence[str] = ("point",)) -> Drawn:
+def drawn(result: ResultRecords, frame: pl.DataFrame, value: str, by: Sequence[str] = ("point",)) -> DrawnLines:
     """The rows of `frame` to draw (`time_s`, `repetition`, `value` and the columns of `by`); null values are gaps."""
     if are_many(result):
-        return Drawn(_median(result, frame, value, by), frame.clear(), is_median=True)
+        return DrawnLines(_median(result, frame, value, by), frame.clear(), is_median=True)
     first = frame.filter(repetition=0).drop("repetition")
     others = frame.filter(pl.col("repetition") > 0)
     series = max(1, others.n_unique([*by, "repetition"]))
     light = parts.thinned(others, value, [*by, "repetition"], columns=max(20, 720 // series))
-    return Drawn(parts.thinned(first, value, by), light, is_median=False)
+    return DrawnLines(parts.thinned(first, value, by), light, is_median=False)
 
 
 def layers(
-    lines: Drawn,
+    lines: DrawnLines,
     x: alt.X,
     y: alt.Y,
     color: Any,
@@ -89,7 +89,7 @@ def layers(
     return pointer.clickable([*found, strong], color, dash)
 
 
-def tooltips(lines: Drawn) -> list[alt.Tooltip]:
+def tooltips(lines: DrawnLines) -> list[alt.Tooltip]:
     """The ends of the band for a tooltip, if there is a band."""
     if not lines.is_median:
         return []

@@ -50,7 +50,7 @@ class ResultRecords(Protocol):
 
 
 @dataclass(frozen=True)
-class Point:
+class PlottedPoint:
     """The repetitions of a point: runs that differ only in their seed."""
 
     label: str
@@ -62,17 +62,17 @@ class Point:
         return self.runs[0]
 
 
-def points(result: ResultRecords) -> list[Point]:
+def points(result: ResultRecords) -> list[PlottedPoint]:
     """The result's points in the order of their runs; runs that differ in more than their seed are different points."""
     grouped: dict[str, list[RunRecords]] = {}
     for run, label in zip(result.runs, variation(result).labels, strict=True):
         grouped.setdefault(label, []).append(run)
     if not grouped:
         raise NoDataError("the result has no runs")
-    return [Point(label, tuple(sorted(runs, key=lambda run: run.seed))) for label, runs in grouped.items()]
+    return [PlottedPoint(label, tuple(sorted(runs, key=lambda run: run.seed))) for label, runs in grouped.items()]
 
 
-def shared_keys(points: Sequence[Point]) -> list[str]:
+def shared_keys(points: Sequence[PlottedPoint]) -> list[str]:
     """The swept keys that all of these points have, in the order of the first; runs may have swept different keys."""
     first, *rest = (point.first.point for point in points)
     return [key for key in first if all(key in other for other in rest)]

@@ -24,7 +24,7 @@ from bufferscope.base.errors import EngineError, InputError, StoreError, printab
 from bufferscope.model.network import UNKNOWN
 from bufferscope.model.scenario import Scenario
 from bufferscope.store import FORMAT, tables
-from bufferscope.store.metadata import Metadata, Source, checked
+from bufferscope.store.metadata import Metadata, SourceFile, checked
 from bufferscope.store.run import Run
 from bufferscope.store.schema import Mismatch
 from bufferscope.store.writing import directory_name, prepared, staged, write_metadata
@@ -48,7 +48,7 @@ LONGEST_TITLE = 200
 
 
 @dataclass(frozen=True)
-class Entry:
+class TrafficEntry:
     """An entry of the traffic: what its flows and probes are named after.
 
     Flows of the entry are named `<name>/<number>`, with numbers from 1; probes of ping and irtt are named `<name>`.
@@ -80,10 +80,10 @@ class Observation:
     """The program that observed it."""
     version: str
     """The program's version; empty if it is not known."""
-    sources: Sequence[Source]
+    sources: Sequence[SourceFile]
     """The files that it was read from."""
     duration_ns: int
-    traffic: Sequence[Entry]
+    traffic: Sequence[TrafficEntry]
     part: int = 0
     """Which of the tests in its files it is, from 1 on; 0 if there is only one."""
     hosts: Sequence[str] = ("near", "far")
@@ -106,7 +106,7 @@ class Observation:
     figures: Sequence[str] = ("rtt", "rtt_cdf", "goodput")
 
 
-def source(path: Path, content: bytes) -> Source:
+def source(path: Path, content: bytes) -> SourceFile:
     """A file that a run is read from, as `run.json` has it."""
     return {"file": printable(path.name), "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
@@ -176,7 +176,7 @@ def _link(name: str, ends: Sequence[int]) -> dict[str, object]:
     return {"name": name, "ends": list(ends), "forward": port, "reverse": port}
 
 
-def _traffic(entry: Entry, nodes: Sequence[str], duration_ns: int) -> dict[str, object]:
+def _traffic(entry: TrafficEntry, nodes: Sequence[str], duration_ns: int) -> dict[str, object]:
     return {
         "name": entry.name,
         "kind": entry.kind,

@@ -52,7 +52,7 @@ COLUMNS: Mapping[str, Sequence[str]] = {
 """The columns from which metrics are computed; no others are read."""
 
 
-class Partition(Protocol):
+class PartitionTables(Protocol):
     """Tables that several runs share."""
 
     def scan(self, table: str) -> pl.LazyFrame:
@@ -62,7 +62,7 @@ class Partition(Protocol):
 class Shared(Protocol):
     """A run whose tables are in a partition."""
 
-    partition: Partition
+    partition: PartitionTables
     number: int
 
 

@@ -3,20 +3,20 @@
 from typing import NotRequired, TypedDict
 
 
-class Measured(TypedDict):
+class MetricPosition(TypedDict):
     """Where a metric is taken: the position of a point, and of the point that it is divided by, if it is."""
 
     point: int
     relative_to: int | None
 
 
-class Comparison(Measured):
+class BandComparison(MetricPosition):
     """The measurement to compare with a band, and where a difference's cause has to show."""
 
-    shown_by: NotRequired[Measured | None]
+    shown_by: NotRequired[MetricPosition | None]
 
 
-class Entry(TypedDict):
+class ExpectationEntry(TypedDict):
     """An expectation as the native core and `run.json` write it."""
 
     metric: str
@@ -28,7 +28,7 @@ class Entry(TypedDict):
     where: dict[str, str]
     relative_to: dict[str, str] | None
     shown_by: NotRequired[dict[str, str] | None]
-    comparisons: list[Comparison]
+    comparisons: list[BandComparison]
     not_applicable: str | None
     group: NotRequired[str]
     """The group of the population whose members it is about; missing if it is about all."""

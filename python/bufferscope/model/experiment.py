@@ -18,7 +18,7 @@ from bufferscope import _core
 from bufferscope.base import reading
 from bufferscope.base.errors import ExperimentError, InputError, printable
 from bufferscope.model import metric_names as naming
-from bufferscope.model.expectations import Entry
+from bufferscope.model.expectations import ExpectationEntry
 from bufferscope.model.figure_names import NAMES as FIGURES
 from bufferscope.model.figure_names import NEEDED
 from bufferscope.model.overrides import Overrides, as_texts
@@ -65,7 +65,7 @@ LARGEST_FILE_BYTES = 1 << 20
 """An experiment is a page of text; a larger file is something else."""
 
 
-class Axis(TypedDict):
+class SweepAxis(TypedDict):
     """The number and a digest of a swept key's values: equal sweeps have equal axes."""
 
     values: int
@@ -81,7 +81,7 @@ class PopulationWords(TypedDict):
     """The groups' weights by name."""
 
 
-class Drawn(TypedDict):
+class DrawnMember(TypedDict):
     """What was drawn for a member of a population."""
 
     group: str
@@ -151,9 +151,9 @@ class Point:
         return self if found.drawn is None else Point(found)
 
     @property
-    def drawn(self) -> Drawn | None:
+    def drawn(self) -> DrawnMember | None:
         """What was drawn for the member; None for a point."""
-        drawn: Drawn | None = json.loads(self.core.drawn or "null")
+        drawn: DrawnMember | None = json.loads(self.core.drawn or "null")
         return drawn
 
     @property
@@ -209,7 +209,7 @@ class Experiment:
         """`PATH=VALUE`, as given."""
         self.document: Document = json.loads(core.document)
         """The file's own words: title, source, description, figures, notes, sweep."""
-        self.expectations: list[Entry] = json.loads(core.expectations)
+        self.expectations: list[ExpectationEntry] = json.loads(core.expectations)
         self.points = [Point(point) for point in core.points]
         problems = [*_figures_problems(self.document["figures"]), *_metrics_problems(self.expectations, self.points)]
         if problems:
@@ -298,7 +298,7 @@ class Experiment:
         return "; ".join(f"{path}={' or '.join(labels)}" for path, labels in self.swept.items())
 
     @cached_property
-    def axes(self) -> dict[str, Axis]:
+    def axes(self) -> dict[str, SweepAxis]:
         """The swept keys, each with the number and a digest of its values: equal sweeps have equal axes."""
         return {
             path: {"values": len(labels), "digest": _digest(labels)} for path, labels in self.document["sweep"].items()
@@ -499,7 +499,7 @@ def _figures_problems(names: Sequence[str]) -> Iterator[str]:
             yield f'figures[{position}]: found "{name}"; allowed: {", ".join(FIGURES)}{_guess(name, FIGURES)}'
 
 
-def _metrics_problems(expectations: Sequence[Entry], points: Sequence[Point]) -> Iterator[str]:
+def _metrics_problems(expectations: Sequence[ExpectationEntry], points: Sequence[Point]) -> Iterator[str]:
     """Report each expectation whose points cannot have its metric."""
     for position, expectation in enumerate(expectations, start=1):
         for comparison in expectation["comparisons"][:1]:

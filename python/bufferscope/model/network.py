@@ -14,11 +14,11 @@ from bufferscope.model.scenario import (
     PingTraffic,
     PortSettings,
     Qdisc,
+    RateVariation,
     Scenario,
     TcpTraffic,
     Traffic,
     UdpTraffic,
-    Variation,
     WebTraffic,
 )
 
@@ -35,7 +35,7 @@ CARRYING = (*OVER_TCP, "udp")
 
 
 @dataclass(frozen=True)
-class RateStep:
+class PortRateStep:
     """A step of the rate that the experiment asks for: from `from_ns` on, `bits_per_second`."""
 
     from_ns: int
@@ -43,7 +43,7 @@ class RateStep:
 
 
 @dataclass(frozen=True)
-class Boost:
+class PortBoost:
     """A higher rate until a bucket of tokens is empty, which fills at the port's rate."""
 
     rate_bps: int
@@ -78,12 +78,12 @@ class Port:
     sender: str
     receiver: str
     link: str
-    rate: tuple[RateStep, ...]
+    rate: tuple[PortRateStep, ...]
     """Steps in order of time, the first at 0; if empty, the port has no rate, and nothing queues in it."""
     delay_ns: int
     link_layer: LinkLayer
     queue: Qdisc
-    boost: Boost | None = None
+    boost: PortBoost | None = None
     faults: Faults | None = None
     variation: str | None = None
     """How the rate varies by itself, in a few words; `rate` is then the mean."""
@@ -176,7 +176,7 @@ def traffic_of_flow() -> "pl.Expr":
     return pl.col("flow").str.replace(r"/\d+$", "").alias("traffic")
 
 
-def _variation(variation: Variation) -> str:
+def _variation(variation: RateVariation) -> str:
     """`umts-down`, `a random walk`, or the name of a trace's file."""
     if "trace" in variation:
         return variation["trace"]["file"]
@@ -189,11 +189,11 @@ def _port(sender: str, receiver: str, link: str, side: PortSettings) -> Port:
         sender=sender,
         receiver=receiver,
         link=link,
-        rate=tuple(RateStep(step["from_ns"], step["bits_per_second"]) for step in side["rate"] or ()),
+        rate=tuple(PortRateStep(step["from_ns"], step["bits_per_second"]) for step in side["rate"] or ()),
         delay_ns=side["delay_ns"],
         link_layer=LinkLayer(side["overhead_bytes"], side.get("mpu_bytes", 0), side.get("cells", "noatm")),
         queue=side["queue"],
         faults=side.get("faults"),
-        boost=Boost(**side["boost"]) if "boost" in side else None,
+        boost=PortBoost(**side["boost"]) if "boost" in side else None,
         variation=_variation(side["variation"]) if "variation" in side else None,
     )

@@ -136,7 +136,7 @@ class Trace(TypedDict):
     opportunities: str
 
 
-class Variation(TypedDict):
+class RateVariation(TypedDict):
     """How a rate varies by itself: it has one of these keys."""
 
     trace: NotRequired[Trace]
@@ -168,7 +168,7 @@ class PortSettings(TypedDict):
     ring: NotRequired[Ring]
     boost: NotRequired[Boost]
     faults: NotRequired[Faults]
-    variation: NotRequired[Variation]
+    variation: NotRequired[RateVariation]
     """Then `rate` is constant: the mean."""
     stacked: NotRequired[Qdisc]
     """The discipline of an interface on top of this one."""

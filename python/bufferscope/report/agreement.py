@@ -11,10 +11,10 @@ from bufferscope.figures.source import points
 from bufferscope.report import drawing, parameters, printing, rendering
 from bufferscope.report import runs as stored
 from bufferscope.report.anchors import anchors
-from bufferscope.report.contents import Entry, of_points
+from bufferscope.report.contents import ContentsEntry, of_points
 from bufferscope.results.result import Result
 from bufferscope.studies.agreement.comparing import Agreement, PointAgreement, compare
-from bufferscope.studies.agreement.fmt import ComparisonView, counts, title, view
+from bufferscope.studies.agreement.fmt import MetricComparisonView, counts, title, view
 
 if TYPE_CHECKING:
     from bufferscope.store.run import Run
@@ -25,16 +25,16 @@ FIGURES = ("rtt", "queue_length", "cwnd", "rtt_cdf")
 
 
 @dataclass(frozen=True)
-class PointView:
+class AgreementPointView:
     """One point on both engines."""
 
     name: str
     """Its anchor on the page."""
     title: str
     figures: tuple[drawing.FigureView, ...]
-    missing: tuple[drawing.Missing, ...]
-    aimed: tuple[ComparisonView, ...]
-    others: tuple[ComparisonView, ...]
+    missing: tuple[drawing.MissingFigure, ...]
+    judged: tuple[MetricComparisonView, ...]
+    others: tuple[MetricComparisonView, ...]
     unshared: tuple[tuple[str, str], ...]
     """Engines, each with the metrics that only it has."""
 
@@ -50,11 +50,11 @@ class AgreementView:
     """For each verdict its CSS class, its words and how often it was given."""
     engines: tuple[str, str]
     repetitions: str
-    points: tuple[PointView, ...]
+    points: tuple[AgreementPointView, ...]
     parameters: tuple[parameters.Table, ...]
     runs: stored.RunList
     warnings: tuple[stored.Warned, ...]
-    contents: tuple[Entry, ...]
+    contents: tuple[ContentsEntry, ...]
     commands: tuple[str, ...]
     provenance: tuple[str, ...]
     overrides: tuple[str, ...]
@@ -75,7 +75,7 @@ def build(result: Result, path: str | PathLike[str], step: Callable[[int, int], 
 
 
 def _page_view(agreement: Agreement, result: Result, page: Path, step: Callable[[int, int], None]) -> AgreementView:
-    def drawn(done: int, point: PointAgreement, name: str) -> PointView:
+    def drawn(done: int, point: PointAgreement, name: str) -> AgreementPointView:
         step(done, len(agreement.points))
         return _point_view(point, name, page)
 
@@ -102,16 +102,16 @@ def _page_view(agreement: Agreement, result: Result, page: Path, step: Callable[
     )
 
 
-def _point_view(point: PointAgreement, name: str, page: Path) -> PointView:
+def _point_view(point: PointAgreement, name: str, page: Path) -> AgreementPointView:
     result = Result(point.runs)
     drawn = [drawing.draw(result, figure, page, name) for figure in FIGURES]
-    return PointView(
+    return AgreementPointView(
         name=name,
         title=title(point),
         figures=tuple(figure for figure in drawn if isinstance(figure, drawing.FigureView)),
-        missing=tuple(figure for figure in drawn if isinstance(figure, drawing.Missing)),
-        aimed=tuple(view(comparison) for comparison in point.aimed),
-        others=tuple(view(comparison) for comparison in point.comparisons if not comparison.aim),
+        missing=tuple(figure for figure in drawn if isinstance(figure, drawing.MissingFigure)),
+        judged=tuple(view(comparison) for comparison in point.judged),
+        others=tuple(view(comparison) for comparison in point.comparisons if not comparison.tolerance),
         unshared=tuple((engine, ", ".join(names)) for engine, names in point.unshared.items() if names),
     )
 

@@ -11,7 +11,7 @@ from bufferscope.figures.choosing import chosen
 from bufferscope.figures.source import points
 from bufferscope.report import drawing, parameters, printing, rendering
 from bufferscope.report import runs as stored
-from bufferscope.report.contents import Entry, of_points
+from bufferscope.report.contents import ContentsEntry, of_points
 from bufferscope.store.metadata import sources
 from bufferscope.studies.comparison.arms import Arm, Pool
 from bufferscope.studies.comparison.comparing import Comparison, PointComparison, pool
@@ -33,20 +33,20 @@ MOST_DRAWN = 12
 
 
 @dataclass(frozen=True)
-class PointView:
+class ComparedPointView:
     """One point with all its arms."""
 
     name: str
     """Its anchor on the page."""
     title: str
     figures: tuple[drawing.FigureView, ...]
-    missing: tuple[drawing.Missing, ...]
+    missing: tuple[drawing.MissingFigure, ...]
     key_metrics: tuple[MetricView, ...]
     others: tuple[MetricView, ...]
 
 
 @dataclass(frozen=True)
-class ComparisonView:
+class ComparisonPage:
     """The whole page."""
 
     title: str
@@ -57,9 +57,9 @@ class ComparisonView:
     unmatched: tuple[str, ...]
     figures: tuple[drawing.FigureView, ...]
     """Figures of all points together; empty if there is only one point."""
-    missing: tuple[drawing.Missing, ...]
-    points: tuple[PointView, ...]
-    contents: tuple[Entry, ...]
+    missing: tuple[drawing.MissingFigure, ...]
+    points: tuple[ComparedPointView, ...]
+    contents: tuple[ContentsEntry, ...]
     undrawn: int
     """How many points have no charts of their own."""
     warnings: tuple[stored.Warned, ...]
@@ -82,8 +82,8 @@ def build(comparison: Comparison, path: str | PathLike[str], step: Callable[[int
     return page
 
 
-def _view(comparison: Comparison, page: Path, step: Callable[[int, int], None]) -> ComparisonView:
-    def drawn(done: int, point: PointComparison) -> PointView:
+def _view(comparison: Comparison, page: Path, step: Callable[[int, int], None]) -> ComparisonPage:
+    def drawn(done: int, point: PointComparison) -> ComparedPointView:
         step(done, len(comparison.points))
         return _point(point, done + 1, page)
 
@@ -91,7 +91,7 @@ def _view(comparison: Comparison, page: Path, step: Callable[[int, int], None]) 
     together = pool(everything)
     compared = tuple(drawn(done, point) for done, point in enumerate(comparison.points))
     figures = [drawing.draw(together, name, page, "comparison") for name in SUMMARY] if len(everything) > 2 else []
-    return ComparisonView(
+    return ComparisonPage(
         title=_title(comparison),
         name="comparison",
         summary=", ".join(
@@ -124,23 +124,25 @@ def _title(comparison: Comparison) -> str:
     return f"{plural(len(comparison.arms), 'arm')} against one another"
 
 
-def _point(point: PointComparison, number: int, page: Path) -> PointView:
+def _point(point: PointComparison, number: int, page: Path) -> ComparedPointView:
     name = f"point-{number}"
     together = pool(point.arms)
     wanted = dict.fromkeys([*chosen(together.runs), BESIDE]) if number <= MOST_DRAWN else {}
     drawn = [drawing.draw(together, figure, page, f"comparison-{number}") for figure in wanted if figure not in WHOLE]
     first = point.key_metrics
-    return PointView(
+    return ComparedPointView(
         name=name,
         title=point.title or "In detail",
         figures=_drawn(drawn),
-        missing=tuple(figure for figure in drawn if isinstance(figure, drawing.Missing) and figure.name != BESIDE),
+        missing=tuple(
+            figure for figure in drawn if isinstance(figure, drawing.MissingFigure) and figure.name != BESIDE
+        ),
         key_metrics=tuple(metric_view(point, metric) for metric in first),
         others=tuple(metric_view(point, metric) for metric in point.metrics if metric not in first),
     )
 
 
-def _drawn(figures: list[drawing.FigureView | drawing.Missing]) -> tuple[drawing.FigureView, ...]:
+def _drawn(figures: list[drawing.FigureView | drawing.MissingFigure]) -> tuple[drawing.FigureView, ...]:
     return tuple(figure for figure in figures if isinstance(figure, drawing.FigureView))
 
 

@@ -56,14 +56,14 @@ class FigureView:
 
 
 @dataclass(frozen=True)
-class Missing:
+class MissingFigure:
     """A figure for which the records hold no data."""
 
     name: str
     reason: str
 
 
-def draw(result: "Result", name: str, page: Path, anchor: str) -> FigureView | Missing:
+def draw(result: "Result", name: str, page: Path, anchor: str) -> FigureView | MissingFigure:
     """Draw a figure of a result, and write its SVG and PNG to `figures/` beside the page.
 
     The files are named after the `anchor` of the figure's section (`anchors`) and the figure.
@@ -73,7 +73,7 @@ def draw(result: "Result", name: str, page: Path, anchor: str) -> FigureView | M
         with schemapi.debug_mode(False):
             spec = strict_json.finite(figures.draw(result, name).to_dict(validate=False))
     except figures.NoDataError as error:
-        return Missing(name, str(error).removeprefix(f"{name}: "))
+        return MissingFigure(name, str(error).removeprefix(f"{name}: "))
     directory = page.parent / DIRECTORY
     directory.mkdir(parents=True, exist_ok=True)
     stem = f"{anchor}-{name}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bufferscope.analysis.explanation import Statement, explain_run
 
 if TYPE_CHECKING:
-    from bufferscope.figures.source import Point
+    from bufferscope.figures.source import PlottedPoint
 
 MOST_POINTS = 12
 """The most points of a section that are explained; the command `explain` takes all."""
@@ -30,7 +30,7 @@ class Told:
 
 
 @dataclass(frozen=True)
-class PointView:
+class ExplainedPointView:
     """A point with its explanation: that of its first run."""
 
     label: str
@@ -43,7 +43,7 @@ class PointView:
 class ExplainedView:
     """The explanations of a section."""
 
-    points: tuple[PointView, ...]
+    points: tuple[ExplainedPointView, ...]
     left_out: int
     """Points that are not explained here."""
     seed: int
@@ -51,7 +51,7 @@ class ExplainedView:
 
 
 def view(
-    points: "Sequence[Point]",
+    points: "Sequence[PlottedPoint]",
     section: str,
     drawn: Mapping[str, str],
     most: int = MOST_POINTS,
@@ -62,7 +62,7 @@ def view(
     `step` is called before each point.
     """
 
-    def explained(point: "Point") -> PointView:
+    def explained(point: "PlottedPoint") -> ExplainedPointView:
         step()
         return _point(point, section, drawn)
 
@@ -74,9 +74,9 @@ def view(
     )
 
 
-def _point(point: "Point", section: str, drawn: Mapping[str, str]) -> PointView:
+def _point(point: "PlottedPoint", section: str, drawn: Mapping[str, str]) -> ExplainedPointView:
     verdict, *others = _told(explain_run(point.first).statements, section, drawn)
-    return PointView(point.label, verdict, tuple(others))
+    return ExplainedPointView(point.label, verdict, tuple(others))
 
 
 def _told(statements: Sequence[Statement], section: str, drawn: Mapping[str, str]) -> Iterator[Told]:

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from bufferscope.base.fmt import NBSP, quantity
-from bufferscope.figures.source import Point, engine, points
+from bufferscope.figures.source import PlottedPoint, engine, points
 from bufferscope.metrics import MetricError, metric
 from bufferscope.model.network import ports
 from bufferscope.model.scenario import SIDES, Scenario
@@ -32,8 +32,8 @@ class Pair:
     """Two points that differ only in their queues: tail drop in one, an AQM in the other."""
 
     result: "Result"
-    tail_drop: Point
-    managed: Point
+    tail_drop: PlottedPoint
+    managed: PlottedPoint
     tail_drop_ms: float
     """The mean round trip with tail drop."""
     managed_ms: float
@@ -57,7 +57,7 @@ class LeadView:
     anchor: str
     """The anchor of the experiment's section."""
     figures: tuple[drawing.FigureView, ...]
-    missing: tuple[drawing.Missing, ...] = ()
+    missing: tuple[drawing.MissingFigure, ...] = ()
 
 
 def find(results: Sequence["Result"]) -> Pair | None:
@@ -97,7 +97,7 @@ def rounded(ms: float) -> str:
     return quantity(float(f"{ms:.3g}") * 1e6, "ns")
 
 
-def mean_of(point: Point, name: str) -> float | None:
+def mean_of(point: PlottedPoint, name: str) -> float | None:
     """A metric's mean over a point's repetitions; None if one of them doesn't have the metric."""
     try:
         return fmean(float(metric(run, name)) for run in point.runs)
@@ -113,7 +113,7 @@ def _together(pair: Pair) -> "Result":
 
 
 def _pairs(result: "Result") -> Iterator[Pair]:
-    alike: dict[str, list[Point]] = {}
+    alike: dict[str, list[PlottedPoint]] = {}
     for point in points(result):
         alike.setdefault(_but_for_queues(point), []).append(point)
     for group in alike.values():
@@ -126,12 +126,12 @@ def _pairs(result: "Result") -> Iterator[Pair]:
                     )
 
 
-def _unanswered_share(point: Point) -> float:
+def _unanswered_share(point: PlottedPoint) -> float:
     sent, lost = (mean_of(point, name) for name in ("rtt.sent", "rtt.lost"))
     return lost / sent if sent and lost is not None else 1.0
 
 
-def _but_for_queues(point: Point) -> str:
+def _but_for_queues(point: PlottedPoint) -> str:
     """What the two points of a pair must have in common: the engine, and the scenario without its queues."""
     scenario = point.first.scenario
     links = [{**link, **{side: {**link[side], "queue": None} for side in SIDES}} for link in scenario["links"]]

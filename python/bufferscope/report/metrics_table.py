@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bufferscope.base.fmt import NBSP, margin, number
-from bufferscope.figures.source import Point
+from bufferscope.figures.source import PlottedPoint
 from bufferscope.metrics import Estimate, aggregate, definition, not_measured, not_recorded, of_each
 
 MOST_COLUMNS = 9
@@ -73,7 +73,7 @@ class MetricsTable:
         return tuple(column for sheet in self.sheets for family in sheet.families for column in family.columns)
 
 
-def table(points: Sequence[Point]) -> MetricsTable:
+def table(points: Sequence[PlottedPoint]) -> MetricsTable:
     """The metrics of a result's points."""
     found = of_each([run for point in points for run in point.runs])
     estimates = [aggregate([next(found) for _ in point.runs]) for point in points]

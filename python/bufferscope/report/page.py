@@ -12,7 +12,7 @@ from markupsafe import Markup
 from bufferscope.analysis.opening import Opening
 from bufferscope.base.fmt import plural
 from bufferscope.figures.choosing import chosen
-from bufferscope.figures.source import Point, points
+from bufferscope.figures.source import PlottedPoint, points
 from bufferscope.metrics import of_each
 from bufferscope.model.experiment import Document, teaching_position
 from bufferscope.report import (
@@ -29,7 +29,7 @@ from bufferscope.report import (
 )
 from bufferscope.report import runs as stored
 from bufferscope.report.anchors import anchors
-from bufferscope.report.contents import Entry, contents
+from bufferscope.report.contents import ContentsEntry, contents
 from bufferscope.report.prose import markdown
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class ExperimentView:
     warnings: tuple[stored.Warned, ...]
     topology: plotting.TopologyView
     figures: tuple[drawing.FigureView, ...]
-    missing: tuple[drawing.Missing, ...]
+    missing: tuple[drawing.MissingFigure, ...]
     explained: explaining.ExplainedView
     """What the points show, in sentences."""
     verdicts: verdicts.Group | None
@@ -76,7 +76,7 @@ class PageView:
 
     title: str
     summary: str
-    outcome: reasons.Outcome
+    outcome: reasons.StatementCounts
     counts: tuple[verdicts.Count, ...]
     opening: Opening | None
     """The answer of a command with which the page begins."""
@@ -89,7 +89,7 @@ class PageView:
     experiments: tuple[ExperimentView, ...]
     meanings: tuple[tuple[str, str, str], ...]
     """What the page's metrics mean: name, unit and meaning."""
-    contents: tuple[Entry, ...]
+    contents: tuple[ContentsEntry, ...]
 
     @property
     def is_single(self) -> bool:
@@ -198,10 +198,10 @@ def page_view(
 
 def _drawn(
     results: Sequence["Result"], names: Sequence[str], page: Path, progress: "_Progress"
-) -> list[list[drawing.FigureView | drawing.Missing]]:
+) -> list[list[drawing.FigureView | drawing.MissingFigure]]:
     """The figures of each result. A separate process draws their pictures while this computes the runs' metrics."""
     wanted = [chosen(result.runs) for result in results]
-    drawn: list[list[drawing.FigureView | drawing.Missing]] = []
+    drawn: list[list[drawing.FigureView | drawing.MissingFigure]] = []
     for result, anchor, figures in zip(results, names, wanted, strict=True):
         drawn.append([])
         for _ in of_each(result.runs):  # first, because figures use them, too
@@ -248,7 +248,7 @@ def _experiment(
     result: "Result",
     anchor: str,
     page: Path,
-    drawn: Sequence[drawing.FigureView | drawing.Missing],
+    drawn: Sequence[drawing.FigureView | drawing.MissingFigure],
     evaluated: Sequence["Evaluated"],
     why: Mapping[str, str],
     numbers: Iterator[int],
@@ -297,13 +297,13 @@ def _experiment(
     )
 
 
-def _missing(document: Document, drawn: Sequence[object]) -> tuple[drawing.Missing, ...]:
+def _missing(document: Document, drawn: Sequence[object]) -> tuple[drawing.MissingFigure, ...]:
     """The figures that the file asks for and for which there is no data; missing default figures are left out."""
     if not document["figures"]:
         return ()
-    return tuple(figure for figure in drawn if isinstance(figure, drawing.Missing))
+    return tuple(figure for figure in drawn if isinstance(figure, drawing.MissingFigure))
 
 
-def _labels(grouped: Sequence[Point]) -> tuple[str, ...]:
+def _labels(grouped: Sequence[PlottedPoint]) -> tuple[str, ...]:
     labels = tuple(point.label for point in grouped)
     return labels if any(labels) else ()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from bufferscope.base.fmt import number, quantity, setting
-from bufferscope.figures.source import Point, shared_keys
+from bufferscope.figures.source import PlottedPoint, shared_keys
 from bufferscope.metrics.window import described, test_load
 from bufferscope.model.network import NANOSECONDS, LinkLayer, Port, ports, traffic_ends
 from bufferscope.model.recorded import recorded, unrecorded
@@ -29,7 +29,7 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
 
 
-def tables(points: Sequence[Point]) -> list[Table]:
+def tables(points: Sequence[PlottedPoint]) -> list[Table]:
     """General settings, network and traffic of an experiment's points."""
     return [
         _merged("Run", ("Setting", "Value"), points, _general),
@@ -59,7 +59,7 @@ def _intervals(scenario: Scenario) -> str:
     return queues if own is None else f"{queues} (queues), {quantity(own, 'ns')} (flows)"
 
 
-def _network(points: Sequence[Point]) -> Rows:
+def _network(points: Sequence[PlottedPoint]) -> Rows:
     """One row for each port; one for both directions of a link if they are the same at every point."""
     unlike = {
         forward.link
@@ -141,9 +141,9 @@ def _told(key: str, value: object) -> str:
     return settings(value) if isinstance(value, Mapping) else setting(key, value)
 
 
-def _merged(title: str, columns: tuple[str, ...], points: Sequence[Point], rows: Rows) -> Table:
+def _merged(title: str, columns: tuple[str, ...], points: Sequence[PlottedPoint], rows: Rows) -> Table:
     """Merge the rows of all points by name; a row that only some points have shows the settings of those."""
-    found: dict[str, list[tuple[Point, tuple[str, ...]]]] = {}
+    found: dict[str, list[tuple[PlottedPoint, tuple[str, ...]]]] = {}
     for point in points:
         for name, *cells in rows(point.first.scenario):
             found.setdefault(name, []).append((point, tuple(cells)))
@@ -151,11 +151,11 @@ def _merged(title: str, columns: tuple[str, ...], points: Sequence[Point], rows:
     return Table(title, columns, tuple(merged))
 
 
-def _cells(variants: Sequence[tuple[Point, tuple[str, ...]]], count: int) -> list[Cell]:
+def _cells(variants: Sequence[tuple[PlottedPoint, tuple[str, ...]]], count: int) -> list[Cell]:
     return [_cell([(point, cells[index]) for point, cells in variants]) for index in range(count)]
 
 
-def _cell(variants: Sequence[tuple[Point, str]]) -> Cell:
+def _cell(variants: Sequence[tuple[PlottedPoint, str]]) -> Cell:
     name = _shortest_name(variants)
     labels: dict[str, dict[str, None]] = {}
     for point, text in variants:
@@ -165,7 +165,7 @@ def _cell(variants: Sequence[tuple[Point, str]]) -> Cell:
     return tuple((", ".join(named), text) for text, named in labels.items())
 
 
-def _shortest_name(variants: Sequence[tuple[Point, str]]) -> Callable[[Point], str]:
+def _shortest_name(variants: Sequence[tuple[PlottedPoint, str]]) -> Callable[[PlottedPoint], str]:
     """How to name points: by the value of one swept key if it alone decides the text, otherwise by their labels.
 
     Only keys that every point sweeps can name them all: runs of one directory may have swept different keys.
@@ -179,5 +179,5 @@ def _shortest_name(variants: Sequence[tuple[Point, str]]) -> Callable[[Point], s
     return lambda point: point.label
 
 
-def _value(key: str, point: Point) -> str:
+def _value(key: str, point: PlottedPoint) -> str:
     return point.first.point[key]

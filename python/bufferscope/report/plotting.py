@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from bufferscope.report.layout import Place, places
-from bufferscope.report.topology import Lane, Link, Network
+from bufferscope.report.topology import DrawnLink, DrawnNetwork, Lane
 
 CHARACTER = 6.8
 """The mean width of a label's character in pixels, at a font size of 13 pixels."""
@@ -85,7 +85,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Line:
+class DrawnPath:
     """A path's `d`; for traffic also the number of its colour, and the `d` of its arrowhead."""
 
     d: str
@@ -104,8 +104,8 @@ class Drawing:
     width: float
     height: float
     boxes: tuple[Box, ...]
-    links: tuple[Line, ...]
-    lanes: tuple[Line, ...]
+    links: tuple[DrawnPath, ...]
+    lanes: tuple[DrawnPath, ...]
     texts: tuple[Text, ...]
 
 
@@ -141,7 +141,7 @@ class _Plan:
         return self.routes[frozenset((one, other))]
 
 
-def view(network: Network) -> TopologyView:
+def view(network: DrawnNetwork) -> TopologyView:
     """The network drawn across, down or both, depending on which fit."""
     placed = places(network.nodes, [link.ends for link in network.links], [lane.nodes for lane in network.lanes])
     layers = [layer for layer, _ in placed.values()]
@@ -156,7 +156,7 @@ def view(network: Network) -> TopologyView:
     return TopologyView(network.words, tuple(drawings), legend)
 
 
-def _across(network: Network, placed: Placed, layers: int) -> Drawing:
+def _across(network: DrawnNetwork, placed: Placed, layers: int) -> Drawing:
     node = max(_node_width(name) for name in network.nodes)
     room = (WIDEST - 2 * MARGIN - node) / max(1, layers - 1)
     gap = min(max(room, 116 + node), 260 + node)
@@ -174,7 +174,7 @@ def _across(network: Network, placed: Placed, layers: int) -> Drawing:
     return _drawing("across", network, plan, texts, (0.0, 1.0))
 
 
-def _down(network: Network, placed: Placed) -> Drawing:
+def _down(network: DrawnNetwork, placed: Placed) -> Drawing:
     is_single = not any(place for _, place in placed.values())
     labels = {link.ends: _wrapped(link.words, 240 if is_single else 150) for link in network.links}
     step = (NODE_HEIGHT + 22 + LINE * max(map(len, labels.values()))) / (1 if is_single else TURN)
@@ -189,7 +189,7 @@ def _down(network: Network, placed: Placed) -> Drawing:
 
 
 def _routes(
-    links: Sequence[Link], placed: Placed, at: Mapping[str, XY], *, across: bool
+    links: Sequence[DrawnLink], placed: Placed, at: Mapping[str, XY], *, across: bool
 ) -> dict[frozenset[str], _Route]:
     """A route for each link. Only one link leaves a node straight on each side, because its label stands there."""
     found: dict[frozenset[str], _Route] = {}
@@ -225,7 +225,7 @@ def _around(at: Mapping[str, XY], one: str, other: str) -> XY | None:
     return None
 
 
-def _beside(plan: _Plan, link: Link, route: _Route) -> XY:
+def _beside(plan: _Plan, link: DrawnLink, route: _Route) -> XY:
     """The middle of the part of a link beside which its label stands."""
     one, other = (plan.at[name] for name in link.ends)
     if route.outer:
@@ -236,7 +236,7 @@ def _beside(plan: _Plan, link: Link, route: _Route) -> XY:
     return _middle(middle, route.over) if route.over else middle
 
 
-def _drawing(direction: str, network: Network, plan: _Plan, texts: Sequence[Text], aside: XY) -> Drawing:
+def _drawing(direction: str, network: DrawnNetwork, plan: _Plan, texts: Sequence[Text], aside: XY) -> Drawing:
     """The picture with its margins; `aside` is the direction in which traffic is drawn beside the links."""
     ends = {node for lane in network.lanes for node in (lane.nodes[0], lane.nodes[-1])}
     boxes = [_box(name, plan.at[name], name in ends or not ends) for name in network.nodes]
@@ -248,7 +248,7 @@ def _drawing(direction: str, network: Network, plan: _Plan, texts: Sequence[Text
         direction,
         *(round(left), round(top), round(right - left), round(bottom - top)),
         boxes=tuple(boxes),
-        links=tuple(Line(_path(plan, link.ends, (0.0, 0.0))[0]) for link in network.links),
+        links=tuple(DrawnPath(_path(plan, link.ends, (0.0, 0.0))[0]) for link in network.links),
         lanes=tuple(_lane(plan, lane, aside, number) for number, lane in enumerate(network.lanes)),
         texts=tuple(texts),
     )
@@ -280,11 +280,11 @@ def _shortened(lines: Sequence[str], most: int = MOST_LINES) -> list[str]:
     return [*lines] if len(lines) <= most else [*lines[: most - 1], f"{lines[most - 1].rstrip(' ,;')} …"]
 
 
-def _lane(plan: _Plan, lane: Lane, aside: XY, number: int) -> Line:
+def _lane(plan: _Plan, lane: Lane, aside: XY, number: int) -> DrawnPath:
     """The line of traffic beside the links, from the edge of the sender's box to the edge of the receiver's."""
     distance = 6 + LANE_STEP * (number % LANES)
     d, before, end = _path(plan, lane.nodes, (aside[0] * distance, aside[1] * distance), trimmed=True)
-    return Line(d, number % LANES, _head(before, end))
+    return DrawnPath(d, number % LANES, _head(before, end))
 
 
 def _path(plan: _Plan, nodes: Sequence[str], offset: XY, *, trimmed: bool = False) -> tuple[str, XY, XY]:

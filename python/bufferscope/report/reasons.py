@@ -33,7 +33,7 @@ class Reason:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StatementCounts:
     """How many of the statements that apply were reproduced, and how many differ."""
 
     total: int
@@ -42,13 +42,13 @@ class Outcome:
     not_applicable: int
 
 
-def outcome(groups: Sequence[Group]) -> Outcome:
+def outcome(groups: Sequence[Group]) -> StatementCounts:
     """The counts over all statements. One is reproduced if it is on every engine on which it applies."""
     apart = kind(Verdict.NOT_APPLICABLE)
     rows = [{verdict.kind for verdict in row.verdicts} - {apart} for group in groups for row in group.rows]
     applying = [kinds for kinds in rows if kinds]
     reproduced = sum(kinds == {kind(Verdict.REPRODUCED)} for kinds in applying)
-    return Outcome(len(applying), reproduced, len(applying) - reproduced, len(rows) - len(applying))
+    return StatementCounts(len(applying), reproduced, len(applying) - reproduced, len(rows) - len(applying))
 
 
 def reason_anchors(evaluated: Sequence["Evaluated"], numbers: Iterator[int]) -> dict[str, str]:

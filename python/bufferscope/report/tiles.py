@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bufferscope.base.fmt import NBSP, number, plural
-from bufferscope.figures.source import NoDataError, Point, points, probe_path
+from bufferscope.figures.source import NoDataError, PlottedPoint, points, probe_path
 from bufferscope.model.network import probers
 from bufferscope.report.lead import Pair, mean_of, rounded
-from bufferscope.report.reasons import Outcome
+from bufferscope.report.reasons import StatementCounts
 
 if TYPE_CHECKING:
     from bufferscope.results.result import Result
@@ -37,12 +37,14 @@ class _Delay:
     ms: float
     path_ms: float
     result: "Result"
-    point: Point
+    point: PlottedPoint
     at_least: bool = False
     """Whether pings waited longer, and count as lost: the longest wait is then only that of the time-out."""
 
 
-def tiles(results: Sequence["Result"], anchors: Sequence[str], pair: Pair | None, outcome: Outcome) -> tuple[Tile, ...]:
+def tiles(
+    results: Sequence["Result"], anchors: Sequence[str], pair: Pair | None, outcome: StatementCounts
+) -> tuple[Tile, ...]:
     """The tiles for which these results have numbers; `anchors` are those of the results' sections."""
     anchor = dict(zip(map(id, results), anchors, strict=True))
     worst = max(
@@ -95,7 +97,7 @@ def _size(results: Sequence["Result"]) -> Tile:
     return Tile(number(runs), f"{label} of {plural(len(results), 'experiment')}" if len(results) > 1 else label)
 
 
-def _delay(result: "Result", point: Point) -> _Delay | None:
+def _delay(result: "Result", point: PlottedPoint) -> _Delay | None:
     """The longest wait at a point, over all its repetitions; None if no ping was answered."""
     try:
         there, back = probe_path(point.first)
@@ -103,14 +105,14 @@ def _delay(result: "Result", point: Point) -> _Delay | None:
         return None
     if any(port.is_unknown for port in [*there, *back]):
         return None
-    waited = [mean_of(Point(point.label, (run,)), "rtt.max_ms") for run in point.runs]
+    waited = [mean_of(PlottedPoint(point.label, (run,)), "rtt.max_ms") for run in point.runs]
     longest = max((wait for wait in waited if wait is not None), default=None)
     path_ms = sum(port.delay_ns for port in [*there, *back]) / MS
     if longest is None:
         return None
     timeouts_ms = [entry["timeout_ns"] / MS for entry in probers(point.first.scenario)]
     at_least = longest >= NEAR_TIMEOUT * min(timeouts_ms) and any(
-        mean_of(Point("", (run,)), "rtt.lost") for run in point.runs
+        mean_of(PlottedPoint("", (run,)), "rtt.lost") for run in point.runs
     )
     return _Delay(longest - path_ms, path_ms, result, point, at_least)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bufferscope.base.fmt import NBSP, number, plural, quantity
-from bufferscope.figures.source import Point
+from bufferscope.figures.source import PlottedPoint
 from bufferscope.model.network import Port, path, ports, traffic_ends
 from bufferscope.model.scenario import SIDES, Qdisc, Ring, Scenario, Traffic, Wifi
 
@@ -22,7 +22,7 @@ WITHOUT = ("no rate limit", "no delay", "no queue", "no ring")
 
 
 @dataclass(frozen=True)
-class Link:
+class DrawnLink:
     """Two linked nodes, and what happens to packets between them, in lines of text."""
 
     ends: tuple[str, str]
@@ -39,11 +39,11 @@ class Lane:
 
 
 @dataclass(frozen=True)
-class Network:
+class DrawnNetwork:
     """What a drawing shows."""
 
     nodes: tuple[str, ...]
-    links: tuple[Link, ...]
+    links: tuple[DrawnLink, ...]
     lanes: tuple[Lane, ...]
 
     @property
@@ -54,14 +54,14 @@ class Network:
         return f"{plural(len(self.nodes), 'node')}. Links: {links}." + (f" Traffic: {lanes}." if lanes else "")
 
 
-def network(points: Sequence[Point]) -> Network:
+def network(points: Sequence[PlottedPoint]) -> DrawnNetwork:
     """The network that an experiment's points share, with the settings of all of them."""
     scenarios = [point.first.scenario for point in points]
     nodes = dict.fromkeys(node["name"] for scenario in scenarios for node in scenario["nodes"])
-    return Network(tuple(nodes), tuple(_links(scenarios)), tuple(_lanes(scenarios)))
+    return DrawnNetwork(tuple(nodes), tuple(_links(scenarios)), tuple(_lanes(scenarios)))
 
 
-def _links(scenarios: Sequence[Scenario]) -> list[Link]:
+def _links(scenarios: Sequence[Scenario]) -> list[DrawnLink]:
     found: dict[str, list[tuple[Port, str]]] = {}
     for scenario in scenarios:
         for port, below in zip(ports(scenario).values(), _below_queues(scenario), strict=True):
@@ -70,7 +70,7 @@ def _links(scenarios: Sequence[Scenario]) -> list[Link]:
     return [_link(found[there], found[back]) for there, back in zip(names[::2], names[1::2], strict=True)]
 
 
-def _link(there: Sequence[tuple[Port, str]], back: Sequence[tuple[Port, str]]) -> Link:
+def _link(there: Sequence[tuple[Port, str]], back: Sequence[tuple[Port, str]]) -> DrawnLink:
     forward = there[0][0]
     lines = []
     for one, other, none in zip(_settings(there), _settings(back), WITHOUT, strict=True):
@@ -78,7 +78,7 @@ def _link(there: Sequence[tuple[Port, str]], back: Sequence[tuple[Port, str]]) -
             lines.append(one)
         else:
             lines += [f"to {forward.receiver}: {one or none}", f"to {forward.sender}: {other or none}"]
-    return Link((forward.sender, forward.receiver), tuple(line for line in lines if line))
+    return DrawnLink((forward.sender, forward.receiver), tuple(line for line in lines if line))
 
 
 def _settings(variants: Sequence[tuple[Port, str]]) -> tuple[str, str, str, str]:

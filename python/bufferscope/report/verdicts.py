@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bufferscope.analysis.claims import Statement, in_words, statements
+from bufferscope.analysis.claims import DocumentStatement, in_words, statements
 from bufferscope.base.fmt import NBSP, band, margin, number, with_unit
 from bufferscope.metrics import definition
 from bufferscope.results.expectations import Verdict
@@ -161,7 +161,7 @@ def group(
     """An experiment's expectations; `why` maps reasons to anchors, `numbers` numbers the page's expectations."""
     names = list(dict.fromkeys(each.engine for each in evaluated))
 
-    def row(statement: Statement) -> Row:
+    def row(statement: DocumentStatement) -> Row:
         found = {
             name: view(each, f"statement-{next(numbers)}", why.get(each.reason or "", ""))
             for name, each in statement.by_engine.items()

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from bufferscope.base.fmt import margin
-from bufferscope.model.expectations import Comparison, Entry, Measured
+from bufferscope.model.expectations import BandComparison, ExpectationEntry, MetricPosition
 
 if TYPE_CHECKING:
     from bufferscope.metrics import Estimate, MetricError, Value
@@ -103,7 +103,7 @@ class Evaluated:
     intervals, taken as independent, make that of a ratio. None with fewer than two runs or a censored one."""
 
 
-def evaluate(entries: Sequence[Entry], runs: Sequence["Run"]) -> list[Evaluated]:
+def evaluate(entries: Sequence[ExpectationEntry], runs: Sequence["Run"]) -> list[Evaluated]:
     """Measure and judge expectations, in the form of `run.json`, at each of their points.
 
     If there are runs on several engines, the runs of each engine are judged separately.
@@ -119,13 +119,13 @@ def evaluate(entries: Sequence[Entry], runs: Sequence["Run"]) -> list[Evaluated]
     ]
 
 
-def concerning(entries: Sequence[Entry], position: int) -> list[Entry]:
+def concerning(entries: Sequence[ExpectationEntry], position: int) -> list[ExpectationEntry]:
     """The expectations that a run's `run.json` keeps: those about its point, with their numbers from 1.
 
     Each keeps only the comparisons in which the point takes part. So the space for a sweep's runs is proportional to
     their number and not to its square. `gathered` puts the comparisons together again.
     """
-    kept: list[Entry] = []
+    kept: list[ExpectationEntry] = []
     for number, entry in enumerate(entries, start=1):
         comparisons = [comparison for comparison in entry["comparisons"] if position in _positions(comparison)]
         if comparisons or entry["not_applicable"]:
@@ -133,18 +133,18 @@ def concerning(entries: Sequence[Entry], position: int) -> list[Entry]:
     return kept
 
 
-def _positions(comparison: Comparison) -> Iterator[int | None]:
+def _positions(comparison: BandComparison) -> Iterator[int | None]:
     """The points that take part in a comparison: those measured, and those that show the cause of a difference."""
     for place in (comparison, comparison.get("shown_by")):
         if place is not None:
             yield from (place["point"], place["relative_to"])
 
 
-def gathered(runs: Sequence["Run"]) -> list[Entry]:
+def gathered(runs: Sequence["Run"]) -> list[ExpectationEntry]:
     """The expectations about any of the runs' points, in the file's order, with all their comparisons."""
-    entries: dict[str, Entry] = {}
-    comparisons: dict[str, dict[str, Comparison]] = {}
-    last: Sequence[Entry] | None = None
+    entries: dict[str, ExpectationEntry] = {}
+    comparisons: dict[str, dict[str, BandComparison]] = {}
+    last: Sequence[ExpectationEntry] | None = None
     for run in runs:
         own = run.meta["expectations"]
         if own == last:  # as in all members of a population
@@ -155,7 +155,7 @@ def gathered(runs: Sequence["Run"]) -> list[Entry]:
             entries.setdefault(words, entry)
             found = comparisons.setdefault(words, {})
             found |= {json.dumps(comparison, sort_keys=True): comparison for comparison in entry["comparisons"]}
-    whole: list[Entry] = [
+    whole: list[ExpectationEntry] = [
         {**entry, "comparisons": sorted(comparisons[words].values(), key=lambda comparison: comparison["point"])}
         for words, entry in entries.items()
     ]
@@ -178,7 +178,7 @@ def is_in(band: tuple[float, float], measured: float) -> bool:
 
 
 @dataclass(frozen=True)
-class _Point:
+class _MeasuredPoint:
     """A point with the values of one metric in its runs, or with the errors of runs that lack the metric."""
 
     values: Mapping[str, str]
@@ -237,7 +237,7 @@ class _Runs:
         return self._all if group is None else self._groups.get(group, ())
 
 
-def _evaluate(entry: Entry, engine: str, runs: Mapping[int, _Runs]) -> Iterator[Evaluated]:
+def _evaluate(entry: ExpectationEntry, engine: str, runs: Mapping[int, _Runs]) -> Iterator[Evaluated]:
     expectation = _expectation(entry)
     points = _measured(entry, runs)
     if entry["not_applicable"] or not entry["comparisons"]:
@@ -247,7 +247,7 @@ def _evaluate(entry: Entry, engine: str, runs: Mapping[int, _Runs]) -> Iterator[
         yield _compare(expectation, comparison, engine, points)
 
 
-def _measured(entry: Entry, runs: Mapping[int, _Runs]) -> dict[int, _Point]:
+def _measured(entry: ExpectationEntry, runs: Mapping[int, _Runs]) -> dict[int, _MeasuredPoint]:
     """The points of an expectation that have runs, by their positions; their metric is measured in one query."""
     from bufferscope.metrics import one_of_each
 
@@ -260,12 +260,12 @@ def _measured(entry: Entry, runs: Mapping[int, _Runs]) -> dict[int, _Point]:
     values = one_of_each([run for own in chosen.values() for run in own], entry["metric"])
     share_in = _expectation(entry).share_in
     return {
-        position: _Point(own[0].point, [next(values) for _ in own], share_in, own[0].facts.group is not None)
+        position: _MeasuredPoint(own[0].point, [next(values) for _ in own], share_in, own[0].facts.group is not None)
         for position, own in chosen.items()
     }
 
 
-def _expectation(entry: Entry) -> Expectation:
+def _expectation(entry: ExpectationEntry) -> Expectation:
     """An expectation from its JSON form."""
     return Expectation(
         metric=entry["metric"],
@@ -286,7 +286,9 @@ def _interval(ends: Sequence[float | None]) -> tuple[float, float]:
     return -math.inf if low is None else float(low), math.inf if high is None else float(high)
 
 
-def _compare(expectation: Expectation, comparison: Comparison, engine: str, points: Mapping[int, _Point]) -> Evaluated:
+def _compare(
+    expectation: Expectation, comparison: BandComparison, engine: str, points: Mapping[int, _MeasuredPoint]
+) -> Evaluated:
     """Measure and judge at one point, or at one point relative to another."""
     from bufferscope.metrics import MetricError
 
@@ -310,7 +312,7 @@ def _compare(expectation: Expectation, comparison: Comparison, engine: str, poin
     return Evaluated(expectation, engine, point, value, size, verdict, why, shown_by, position=position, reach=reach)
 
 
-def _shown_by(expectation: Expectation, comparison: Comparison, points: Mapping[int, _Point]) -> str | None:
+def _shown_by(expectation: Expectation, comparison: BandComparison, points: Mapping[int, _MeasuredPoint]) -> str | None:
     """The point that shows the cause, because the metric lies in the band there, and the value; None without one."""
     from bufferscope.metrics import MetricError, definition
 
@@ -330,7 +332,7 @@ def _shown_by(expectation: Expectation, comparison: Comparison, points: Mapping[
     return f"{', '.join(points[elsewhere['point']].values.values())}: {measured.value:.4g}{chance}{unit}"
 
 
-def _measure(place: Measured, points: Mapping[int, _Point]) -> _Measurement | None:
+def _measure(place: MetricPosition, points: Mapping[int, _MeasuredPoint]) -> _Measurement | None:
     """The metric's mean over a point's runs, divided by another's where `place` names one; None without such runs."""
     measured = _mean(place["point"], points)
     if measured is None or place["relative_to"] is None:
@@ -339,7 +341,7 @@ def _measure(place: Measured, points: Mapping[int, _Point]) -> _Measurement | No
     return None if reference is None else measured.over(reference)
 
 
-def _mean(position: int, points: Mapping[int, _Point]) -> _Measurement | None:
+def _mean(position: int, points: Mapping[int, _MeasuredPoint]) -> _Measurement | None:
     if position not in points:
         return None
     found = points[position].estimate

@@ -23,7 +23,7 @@ from bufferscope.store.writing import directory_name, write_metadata
 
 
 @dataclass(frozen=True)
-class Source:
+class ExperimentSource:
     """An experiment as plain data, before it is parsed."""
 
     name: str
@@ -35,7 +35,7 @@ class Source:
     """The files that it names, with their contents."""
 
     @classmethod
-    def of(cls, experiment: Experiment) -> "Source":
+    def of(cls, experiment: Experiment) -> "ExperimentSource":
         """The source of an experiment."""
         files = tuple(sorted(experiment.named.known.items()))
         return cls(experiment.name, experiment.path, experiment.text, experiment.overrides, files)
@@ -46,7 +46,7 @@ class Source:
 
 
 @lru_cache(maxsize=4)
-def _read(source: Source) -> Experiment:
+def _read(source: ExperimentSource) -> Experiment:
     file = source.path or f"{source.name}.toml"
     named = NamedFiles(known=dict(source.files))
     experiment = Experiment(source.name, source.text.encode(), file, source.overrides, named)
@@ -58,7 +58,7 @@ def _read(source: Source) -> Experiment:
 class Job:
     """A task as plain data, which any process with the same build of bufferscope can carry out."""
 
-    source: Source
+    source: ExperimentSource
     position: int
     seed: int
     engine: str
@@ -120,7 +120,7 @@ class Task:
     @property
     def job(self) -> Job:
         """The same as plain data."""
-        return Job(Source.of(self.experiment), self.position, self.seed, self.engine.name, self.engine.kernel)
+        return Job(ExperimentSource.of(self.experiment), self.position, self.seed, self.engine.name, self.engine.kernel)
 
     def about(self) -> About:
         """The part of `run.json` about the experiment's file, without anything that an engine uses.
@@ -192,8 +192,8 @@ def perform_together(
     written.
     """
     engine = tasks[0].engine
-    assert engine.together, "the layout shares partitions only among runs of engines that support it"
-    writer = engine.together(place)
+    assert engine.batch_runner, "the layout shares partitions only among runs of engines that support it"
+    writer = engine.batch_runner(place)
     metadata = []
     for task in tasks:
 

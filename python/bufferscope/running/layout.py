@@ -33,9 +33,9 @@ def sharing(tasks: Sequence[Task], layout: str) -> set[Task]:
     """
     if layout not in LAYOUTS:
         raise InputError(f"--layout: found {layout!r}; allowed: {', '.join(LAYOUTS)}")
-    able = [task for task in tasks if task.engine.together]
+    able = [task for task in tasks if task.engine.batch_runner]
     if layout == "sweep" and len(able) < len(tasks):
-        unable = next(task.engine.name for task in tasks if not task.engine.together)
+        unable = next(task.engine.name for task in tasks if not task.engine.batch_runner)
         raise InputError(f"--layout sweep: only for the engine sim; runs of {unable} have directories of their own")
     if layout != "auto":
         return set(able) if layout == "sweep" else set()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from bufferscope import _core
 from bufferscope.base import machine
-from bufferscope.base.arguments import EXPERIMENT, OVERRIDES, Kind, checked
+from bufferscope.base.arguments import EXPERIMENT, OVERRIDES, ArgumentKind, checked
 from bufferscope.base.errors import EngineError, ExperimentError, InputError, check_number
 from bufferscope.base.names import closest
 from bufferscope.engines.sim import ENGINE
@@ -164,7 +164,7 @@ class Simulation:
     >>> simulation.finish().metrics["rtt.p95_ms"]                                               # doctest: +SKIP
     """
 
-    @checked(experiment=Kind(f"an Experiment, {EXPERIMENT.words}", _is_experiment), overrides=OVERRIDES)
+    @checked(experiment=ArgumentKind(f"an Experiment, {EXPERIMENT.words}", _is_experiment), overrides=OVERRIDES)
     def __init__(
         self, experiment: str | PathLike[str] | Experiment, overrides: Overrides = (), *, seed: int = 1, point: int = 0
     ) -> None:

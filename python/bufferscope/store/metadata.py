@@ -10,14 +10,14 @@ from itertools import pairwise
 from typing import NotRequired, TypedDict, cast
 
 from bufferscope import _core
-from bufferscope.model.expectations import Entry
-from bufferscope.model.experiment import Axis, Drawn, PopulationWords
+from bufferscope.model.expectations import ExpectationEntry
+from bufferscope.model.experiment import DrawnMember, PopulationWords, SweepAxis
 from bufferscope.model.figure_names import NAMES as FIGURES
 from bufferscope.model.scenario import ENDS, SIDES, FifoQueueing, Mac80211Queueing, RateStep, Scenario, Traffic
 from bufferscope.store import FORMAT
 from bufferscope.store.schema import (
-    Check,
     Mismatch,
+    SchemaCheck,
     flag,
     items,
     mapping,
@@ -42,7 +42,7 @@ class FileWords(TypedDict, total=False):
     figures: list[str] | None
     notes: str | None
     repeat: int
-    sweep: Mapping[str, Axis | list[str]]
+    sweep: Mapping[str, SweepAxis | list[str]]
     expect: str
     """A digest of all expectations."""
     population: PopulationWords
@@ -56,10 +56,10 @@ class About(TypedDict):
     overrides: list[str]
     position: int
     document: FileWords
-    expectations: list[Entry]
+    expectations: list[ExpectationEntry]
 
 
-class Member(Drawn):
+class Member(DrawnMember):
     """What was drawn for a member of a population, and from which set-up."""
 
     of: str
@@ -120,7 +120,7 @@ class Change(TypedDict):
     """`PATH=VALUE`, as given."""
 
 
-class Source(TypedDict):
+class SourceFile(TypedDict):
     """A file that a run was read from."""
 
     file: str
@@ -134,7 +134,7 @@ class Origin(TypedDict):
     tool: str
     version: str
     """Empty if it is not known."""
-    sources: list[Source]
+    sources: list[SourceFile]
     clock: bool
     """Whether `started` is the time of the observation; otherwise it is that of the import."""
     reported: dict[str, float | str]
@@ -254,7 +254,7 @@ _PORT = table(
     },
 )
 _LINK = table({"name": _NAME, "ends": items(whole(), 2, 2), "forward": _PORT, "reverse": _PORT})
-_QUEUEING_BY_KIND: Mapping[str, Check] = {
+_QUEUEING_BY_KIND: Mapping[str, SchemaCheck] = {
     "fifo": table({"size_packets": whole()}),
     "mac80211": table({"airtime_fairness": flag}),
 }
@@ -272,10 +272,10 @@ _KINDS = [
     {"properties": {"kind": {"const": kind}}, "required": ["kind"], "allOf": [check.schema]}
     for kind, check in _QUEUEING_BY_KIND.items()
 ]
-_queueing = Check(_check_queueing, {"oneOf": _KINDS})
+_queueing = SchemaCheck(_check_queueing, {"oneOf": _KINDS})
 _STATION = table({"link": whole()})
 _WIFI = table({"name": _NAME, "access_point": whole(), "stations": items(_STATION, least=1), "queueing": _queueing})
-_NEEDED_BY_KIND: Mapping[str, Check] = {
+_NEEDED_BY_KIND: Mapping[str, SchemaCheck] = {
     "tcp": table({"flows": whole()}),
     "udp": table({"payload_bytes": whole(1)}),
     "ping": table({"payload_bytes": whole()}),
@@ -299,7 +299,7 @@ _IF_KIND = [
     {"if": {"properties": {"kind": {"const": kind}}, "required": ["kind"]}, "then": needed.schema}
     for kind, needed in _NEEDED_BY_KIND.items()
 ]
-_TRAFFIC = Check(_check_traffic, {**_ENTRY.schema, "allOf": _IF_KIND})
+_TRAFFIC = SchemaCheck(_check_traffic, {**_ENTRY.schema, "allOf": _IF_KIND})
 _SCENARIO = table(
     {
         "duration_ns": whole(1),
@@ -311,7 +311,7 @@ _SCENARIO = table(
     },
     {"flows_interval_ns": whole(1), "record": items(_TABLE), "wifi": items(_WIFI)},
 )
-_MEASURED: Mapping[str, Check] = {"point": whole(), "relative_to": optional(whole())}
+_MEASURED: Mapping[str, SchemaCheck] = {"point": whole(), "relative_to": optional(whole())}
 _EXPECTATION = table(
     {
         "metric": text,
@@ -369,7 +369,7 @@ _ORIGIN = table(
 )
 FILE = table({"bytes": whole(), "sha256": _SHA256})
 
-_REQUIRED: Mapping[str, Check] = {
+_REQUIRED: Mapping[str, SchemaCheck] = {
     "bufferscope": text,
     "experiment": _FILE_NAME,
     "title": text,
@@ -392,7 +392,7 @@ _REQUIRED: Mapping[str, Check] = {
 }
 """The keys that `run.json` must have; other keys are allowed."""
 
-_OPTIONAL: Mapping[str, tuple[type, Check]] = {
+_OPTIONAL: Mapping[str, tuple[type, SchemaCheck]] = {
     "commit": (str, text),
     "path": (str, text),
     "document": (dict, _DOCUMENT),
@@ -408,7 +408,7 @@ bufferscope did not write come without an experiment file, and some engines have
 _RUN = table(_REQUIRED, {"member": _MEMBER, **{key: check for key, (_, check) in _OPTIONAL.items()}})
 
 
-def sources(metadata: Metadata) -> Sequence[Source]:
+def sources(metadata: Metadata) -> Sequence[SourceFile]:
     """The files that the run was read from, if another program observed it; none if an engine carried its packets."""
     observed = metadata["summary"].get("observed")
     return observed["sources"] if observed else ()

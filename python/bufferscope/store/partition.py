@@ -26,7 +26,7 @@ from bufferscope.base.errors import StoreError
 from bufferscope.store import FORMAT, PARTIAL, RUNS, tables
 from bufferscope.store.metadata import FILE, Metadata, TableFile, checked
 from bufferscope.store.reading import DAMAGED, check_directory, has_file, read_json
-from bufferscope.store.schema import Check, Mismatch, items, matching, remembering
+from bufferscope.store.schema import Mismatch, SchemaCheck, items, matching, remembering
 from bufferscope.store.schema import table as table_of
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ RUN = "run"
 """The column with the number of a row's run."""
 LARGEST_RUNS_BYTES = 256 << 20
 """A bound above the size of `runs.json` for a few hundred runs of the largest scenarios."""
-_NAME: Check = matching("[A-Za-z0-9][A-Za-z0-9._-]{0,254}", "a name of letters, digits, '.', '_' and '-'")
+_NAME: SchemaCheck = matching("[A-Za-z0-9][A-Za-z0-9._-]{0,254}", "a name of letters, digits, '.', '_' and '-'")
 _SHAPE = table_of(
     {
         "files": table_of(dict.fromkeys(_core.TABLES, FILE)),

@@ -18,7 +18,7 @@ Schema = Mapping[str, object]
 
 
 @dataclass(frozen=True)
-class Check:
+class SchemaCheck:
     """A check, and what it allows as a JSON Schema."""
 
     check: Callable[[object, str], None]
@@ -30,9 +30,9 @@ class Check:
         self.check(value, where)
 
 
-def shaped(schema: Schema) -> Callable[[Callable[[object, str], None]], Check]:
+def shaped(schema: Schema) -> Callable[[Callable[[object, str], None]], SchemaCheck]:
     """Make a check of a function, with the schema of what it allows."""
-    return lambda check: Check(check, schema)
+    return lambda check: SchemaCheck(check, schema)
 
 
 DEEPEST = 40
@@ -51,7 +51,7 @@ class Mismatch(ValueError):
         super().__init__(f"{where}: found {reprlib.repr(value)}; expected {expected}")
 
 
-class Missing(Mismatch):
+class MissingKey(Mismatch):
     """A key is missing."""
 
     def __init__(self, where: str) -> None:
@@ -138,7 +138,7 @@ def _find_mismatch(value: object, where: str, depth: int = 0) -> None:
             _find_mismatch(inner, f"{where}[{index}]", depth + 1)
 
 
-plain = Check(_plain, {})
+plain = SchemaCheck(_plain, {})
 """Any JSON value without deep nesting, with finite numbers and with texts that can be displayed and stored."""
 
 
@@ -163,17 +163,17 @@ def flag(value: object, where: str) -> None:
         raise Mismatch(where, value, "true or false")
 
 
-def whole(low: int = 0, high: int = LARGEST) -> Check:
+def whole(low: int = 0, high: int = LARGEST) -> SchemaCheck:
     """A whole number from `low` to `high`."""
 
     def check(value: object, where: str) -> None:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise Mismatch(where, value, f"a whole number from {low} to {high}")
 
-    return Check(check, {"type": "integer", "minimum": low, "maximum": high})
+    return SchemaCheck(check, {"type": "integer", "minimum": low, "maximum": high})
 
 
-def matching(pattern: str, expected: str) -> Check:
+def matching(pattern: str, expected: str) -> SchemaCheck:
     """A string that the regular expression matches completely."""
     compiled = re.compile(pattern)
 
@@ -181,17 +181,17 @@ def matching(pattern: str, expected: str) -> Check:
         if not isinstance(value, str) or not compiled.fullmatch(value):
             raise Mismatch(where, value, expected)
 
-    return Check(check, {"type": "string", "pattern": f"^(?:{pattern})$"})
+    return SchemaCheck(check, {"type": "string", "pattern": f"^(?:{pattern})$"})
 
 
-def optional(check: Check) -> Check:
+def optional(check: SchemaCheck) -> SchemaCheck:
     """Null, or a value that `check` accepts."""
     inner = check.check
     schema = {"anyOf": [{"type": "null"}, check.schema]}
-    return Check(lambda value, where: None if value is None else inner(value, where), schema)
+    return SchemaCheck(lambda value, where: None if value is None else inner(value, where), schema)
 
 
-def items(check: Check, least: int = 0, most: int | None = None) -> Check:
+def items(check: SchemaCheck, least: int = 0, most: int | None = None) -> SchemaCheck:
     """A list of `least` to `most` values that `check` accepts."""
     check_item = check.check
 
@@ -206,10 +206,10 @@ def items(check: Check, least: int = 0, most: int | None = None) -> Check:
         _once(check_list, value, where)
 
     bounds = {"minItems": least} | ({} if most is None else {"maxItems": most})
-    return Check(check_once, {"type": "array", "items": check.schema, **bounds})
+    return SchemaCheck(check_once, {"type": "array", "items": check.schema, **bounds})
 
 
-def mapping(check: Check, key: Check = text) -> Check:
+def mapping(check: SchemaCheck, key: SchemaCheck = text) -> SchemaCheck:
     """A table whose keys all pass one check and whose values all pass another."""
     check_key, check_value = key.check, check.check
 
@@ -222,10 +222,10 @@ def mapping(check: Check, key: Check = text) -> Check:
         _once(check_mapping, value, where)
 
     names = {} if key is text else {"propertyNames": key.schema}
-    return Check(check_once, {"type": "object", "additionalProperties": check.schema, **names})
+    return SchemaCheck(check_once, {"type": "object", "additionalProperties": check.schema, **names})
 
 
-def table(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
+def table(required: Mapping[str, SchemaCheck], optional: Mapping[str, SchemaCheck] | None = None) -> SchemaCheck:
     """A table with these keys; other keys are allowed."""
     needed = {key: check.check for key, check in required.items()}
     possible = {key: check.check for key, check in (optional or {}).items()}
@@ -234,7 +234,7 @@ def table(required: Mapping[str, Check], optional: Mapping[str, Check] | None = 
         found = _table(value, where)
         for key, check in needed.items():
             if key not in found:
-                raise Missing(_below(where, key))
+                raise MissingKey(_below(where, key))
             check(found[key], _below(where, key))
         for key, check in possible.items():
             if key in found:
@@ -244,7 +244,7 @@ def table(required: Mapping[str, Check], optional: Mapping[str, Check] | None = 
         _once(check_table, value, where)
 
     properties = {key: check.schema for key, check in {**required, **(optional or {})}.items()}
-    return Check(check_once, {"type": "object", "properties": properties, "required": list(required)})
+    return SchemaCheck(check_once, {"type": "object", "properties": properties, "required": list(required)})
 
 
 def _table(value: object, where: str) -> dict[str, object]:

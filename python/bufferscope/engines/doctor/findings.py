@@ -10,7 +10,7 @@ _WORST_FIRST: tuple[State, ...] = ("not in this version", "missing", "limited")
 
 
 @dataclass(frozen=True)
-class Remedy:
+class Fix:
     """What fixes a finding."""
 
     packages: tuple[str, ...] = ()
@@ -19,27 +19,27 @@ class Remedy:
     """Commands to run after the packages are installed."""
 
 
-NOTHING = Remedy()
+NOTHING = Fix()
 
 
 @dataclass(frozen=True)
-class Check:
+class EngineCheck:
     """One thing that was checked."""
 
     what: str
     state: State
     details: str
     """What was found, or the consequence of what is missing."""
-    remedy: Remedy = NOTHING
+    remedy: Fix = NOTHING
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class EngineDiagnosis:
     """Everything about one engine."""
 
     engine: str
     about: str
-    checks: tuple[Check, ...]
+    checks: tuple[EngineCheck, ...]
     install: str | None = None
     """The command line that installs what is missing; None if nothing is missing or no command can help."""
     by_hand: tuple[str, ...] = ()

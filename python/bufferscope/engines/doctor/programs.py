@@ -7,37 +7,37 @@ from bufferscope.base.commit import PACKAGE
 from bufferscope.base.errors import EngineError
 from bufferscope.base.programs import packages
 from bufferscope.engines import agent
-from bufferscope.engines.doctor.findings import Check, Remedy
+from bufferscope.engines.doctor.findings import EngineCheck, Fix
 from bufferscope.engines.guest import programs
 
 _CHECKOUT = PACKAGE.parents[1]
 """The source tree, if this package runs from one."""
 
 
-def agent_check() -> Check:
+def agent_check() -> EngineCheck:
     """Check that the agent exists and can run."""
     try:
         path = agent.program()
     except EngineError as error:
-        return Check("agent", "missing", str(error), _build_agent())
+        return EngineCheck("agent", "missing", str(error), _build_agent())
     if not _is_for_x86_64(path):
-        return Check("agent", "missing", f"{path} is not a program for x86-64 Linux", _build_agent())
-    return Check("agent", "ready", str(path))
+        return EngineCheck("agent", "missing", f"{path} is not a program for x86-64 Linux", _build_agent())
+    return EngineCheck("agent", "ready", str(path))
 
 
-def tool_checks(names: Iterable[str]) -> Iterator[Check]:
+def tool_checks(names: Iterable[str]) -> Iterator[EngineCheck]:
     """Check the distribution's tools, which are started by name."""
     for name in names:
         if (path := programs.find(name)) is None:
-            yield Check(name, "missing", "not found in PATH", Remedy(packages=packages([name])))
+            yield EngineCheck(name, "missing", "not found in PATH", Fix(packages=packages([name])))
         else:
-            yield Check(name, "ready", path)
+            yield EngineCheck(name, "ready", path)
 
 
-def _build_agent() -> Remedy:
+def _build_agent() -> Fix:
     """A source tree can build the agent; an installation without the agent has no remedy, as it was built without."""
     is_checkout = (_CHECKOUT / "Makefile").is_file() and (_CHECKOUT / "crates/agent").is_dir()
-    return Remedy(commands=(f"make -C {_CHECKOUT} agent",) if is_checkout else ())
+    return Fix(commands=(f"make -C {_CHECKOUT} agent",) if is_checkout else ())
 
 
 def _is_for_x86_64(path: Path) -> bool:

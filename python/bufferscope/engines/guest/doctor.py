@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bufferscope.base.programs import packages
-from bufferscope.engines.doctor.findings import NOTHING, Check, Remedy
+from bufferscope.engines.doctor.findings import NOTHING, EngineCheck, Fix
 from bufferscope.engines.doctor.programs import agent_check, tool_checks
 from bufferscope.engines.doctor.system import System
 from bufferscope.engines.guest import cache, fetch, hardware, image, kernels, programs
@@ -25,11 +25,13 @@ _FIRST_MEMBERS_BYTES = 160
 """The part of a .deb that holds its version and the name of the archive that follows."""
 
 
-def checks(system: System) -> Iterator[Check]:
+def checks(system: System) -> Iterator[EngineCheck]:
     """The emulator, the agent, the tools, the kernel and the cache."""
     if sys.platform != "linux" or platform.machine() != "x86_64":
         here = f"{platform.system()} on {platform.machine()}"
-        yield Check("Linux on x86-64", "missing", f"this is {here}, and the guest borrows ip and tc: use --engine sim")
+        yield EngineCheck(
+            "Linux on x86-64", "missing", f"this is {here}, and the guest borrows ip and tc: use --engine sim"
+        )
         return
     yield _qemu()
     yield agent_check()
@@ -38,18 +40,18 @@ def checks(system: System) -> Iterator[Check]:
     yield _cache()
 
 
-def _qemu() -> Check:
-    install = Remedy(packages=packages([hardware.PROGRAM]))
+def _qemu() -> EngineCheck:
+    install = Fix(packages=packages([hardware.PROGRAM]))
     try:
         qemu = hardware.find_qemu()
     except GuestError as error:
-        return Check("QEMU", "missing", str(error), install)
+        return EngineCheck("QEMU", "missing", str(error), install)
     if "tcg" not in _accelerators(qemu.path):
-        return Check("QEMU", "missing", f"{qemu.path} has no TCG, which virtual time needs", install)
+        return EngineCheck("QEMU", "missing", f"{qemu.path} has no TCG, which virtual time needs", install)
     if qemu.number < OLDEST_QEMU:
         oldest = ".".join(map(str, OLDEST_QEMU))
-        return Check("QEMU", "limited", f"{qemu.version}: versions before {oldest} are untested", install)
-    return Check("QEMU", "ready", f"{qemu.version}, {qemu.path}")
+        return EngineCheck("QEMU", "limited", f"{qemu.version}: versions before {oldest} are untested", install)
+    return EngineCheck("QEMU", "ready", f"{qemu.version}, {qemu.path}")
 
 
 def _accelerators(qemu: Path) -> list[str]:
@@ -57,7 +59,7 @@ def _accelerators(qemu: Path) -> list[str]:
     return done.stdout.split()
 
 
-def _kernel(system: System) -> Iterator[Check]:
+def _kernel(system: System) -> Iterator[EngineCheck]:
     try:
         chosen = kernels.choose(None)
     except GuestError as error:
@@ -65,27 +67,29 @@ def _kernel(system: System) -> Iterator[Check]:
         return
     built = [each for each in image.for_runs() if each.release == chosen.release]
     if not built:
-        yield Check("kernel", "ready", f"Linux {chosen.release} ({chosen.origin}); the first run starts it once")
+        yield EngineCheck("kernel", "ready", f"Linux {chosen.release} ({chosen.origin}); the first run starts it once")
         yield from _decompression(chosen)
         return
     lacks = f"; without {', '.join(built[-1].missing)}" if built[-1].missing else ""
-    yield Check("kernel", "ready", f"Linux {chosen.release} ({chosen.origin}){lacks}")
+    yield EngineCheck("kernel", "ready", f"Linux {chosen.release} ({chosen.origin}){lacks}")
 
 
-def _no_kernel(error: str) -> Check:
+def _no_kernel(error: str) -> EngineCheck:
     if fetch.can_fetch():
-        return Check("kernel", "missing", "none available; apt can fetch one without root", Remedy(commands=(_BUILD,)))
-    return Check("kernel", "missing", error)
+        return EngineCheck(
+            "kernel", "missing", "none available; apt can fetch one without root", Fix(commands=(_BUILD,))
+        )
+    return EngineCheck("kernel", "missing", error)
 
 
-def _decompression(kernel: Kernel) -> Iterator[Check]:
+def _decompression(kernel: Kernel) -> Iterator[EngineCheck]:
     """Check for the program zstd if the kernel needs it: Ubuntu compresses modules with zstd, which Python lacks."""
     if _is_packed_with_zstd(kernel) and shutil.which("zstd") is None:
-        yield Check(
+        yield EngineCheck(
             "zstd",
             "missing",
             f"not found in PATH; needed to unpack {kernel.origin}",
-            Remedy(packages=packages(["zstd"])),
+            Fix(packages=packages(["zstd"])),
         )
 
 
@@ -101,13 +105,15 @@ def _beginning(package: Path) -> bytes:
         return file.read(_FIRST_MEMBERS_BYTES)
 
 
-def _cache() -> Check:
+def _cache() -> EngineCheck:
     root = cache.root()
     there = next(path for path in (root, *root.parents) if path.exists())
     if not os.access(there, os.W_OK | os.X_OK):
-        return Check("cache", "missing", f"{there} is not writable: set XDG_CACHE_HOME to a directory that is")
+        return EngineCheck("cache", "missing", f"{there} is not writable: set XDG_CACHE_HOME to a directory that is")
     free = shutil.disk_usage(there).free
     if free < ROOM_BYTES and not any((root / "states").glob("[!.]*")):
         mib = f"{free >> 20} of {ROOM_BYTES >> 20} MiB"
-        return Check("cache", "missing", f"{there} has room for {mib}: set XDG_CACHE_HOME to a directory with more")
-    return Check("cache", "ready", str(root), NOTHING)
+        return EngineCheck(
+            "cache", "missing", f"{there} has room for {mib}: set XDG_CACHE_HOME to a directory with more"
+        )
+    return EngineCheck("cache", "ready", str(root), NOTHING)

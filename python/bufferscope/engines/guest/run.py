@@ -13,7 +13,7 @@ from bufferscope.engines.guest.virtual import restored
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunCost:
     """The cost of a finished run."""
 
     cpu_s: float
@@ -28,7 +28,7 @@ def run(
     receive: Callable[[bytes], bool],
     *,
     pairs: Sequence[Pair] = (),
-) -> Outcome | None:
+) -> RunCost | None:
     """Run a request on a machine with these pairs of network cards.
 
     `receive` gets the guest's output piece by piece; it returns False to end the run (`None`).
@@ -38,7 +38,7 @@ def run(
             return None
         if process.status != 0:
             raise GuestError(process.explanation())
-        return Outcome(process.cpu_s)
+        return RunCost(process.cpu_s)
 
 
 def _listen(process: Process, receive: Callable[[bytes], bool]) -> bool:

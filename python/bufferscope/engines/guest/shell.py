@@ -12,7 +12,7 @@ from bufferscope.engines.guest import engine as guest
 from bufferscope.engines.guest.initramfs import Initramfs
 from bufferscope.engines.guest.programs import NotBorrowed
 from bufferscope.engines.shell import Ending, request
-from bufferscope.engines.shell.request import Network
+from bufferscope.engines.shell.request import ShellNetwork
 
 _SHELLS = ("bash", "sh")
 _FILES = {
@@ -33,7 +33,7 @@ class GuestShell:
 
     def run(
         self,
-        network: Network,
+        network: ShellNetwork,
         on: str,
         command: Sequence[str],
         *,
@@ -41,49 +41,36 @@ class GuestShell:
         quiet: bool,
         note: Callable[[str], None],
     ) -> Ending:
-        """Run `command`, or a shell, in a new guest; `note` is called before slow steps."""
-        return run(network, on, command, kernel=kernel, quiet=quiet, note=note)
+        """Run `command`, or a shell, on the host `on`; returns how it ended. `note` is called before slow steps.
+
+        If this process has a terminal, the program uses it. Otherwise the program's output is copied and it gets no
+        input. Then nothing from this machine influences the guest, and the same command gives the same result every
+        time. Raises `InputError` for unknown hosts, and `EngineError` if no such guest can be made.
+        """
+        if refusal := guest.refusals([network.point])[0]:
+            raise EngineError(refusal)
+        seated = sys.stdin.isatty() and sys.stdout.isatty()
+        size = console.terminal_size() if seated else None
+        words = ["env", f"TERM={_terminal()}", "HOME=/root", f"PS1={on}:\\w# ", *(command or _shell())]
+        asked = request.console(network, on, words, size, quiet=quiet)
+        qemu = hardware.find_qemu()
+        chosen = kernels.choose(kernel)
+        try:
+            built = image.build(chosen, agent.program(), note, furnish=lambda root: _furnish(root, command))
+        except NotBorrowed as error:
+            return Ending(error.status, str(error))
+        pairs = guest.cards_of(network.point)
+        saved = state.saved_state(qemu, built, note, pairs=pairs)
+        if seated and not quiet:
+            print(f"bufferscope: Linux {built.release}; Ctrl-] ends it", file=sys.stderr)
+        act = console.attend if seated else console.run
+        return act(qemu, built, saved, asked, pairs=pairs)
 
     def join(self, number: str, on: str, command: Sequence[str], *, quiet: bool) -> NoReturn:
         """Refuse, because a guest has one console."""
         raise InputError(
             f"{number} is a network of --engine host; a guest has one console, so no other shell can join it"
         )
-
-
-def run(
-    network: Network,
-    on: str,
-    command: Sequence[str],
-    *,
-    kernel: str | None = None,
-    quiet: bool = False,
-    note: Callable[[str], None] = lambda _: None,
-) -> Ending:
-    """Run `command`, or a shell, on the host `on`; returns how it ended. `note` is called before slow steps.
-
-    If this process has a terminal, the program uses it. Otherwise the program's output is copied and it gets no input.
-    Then nothing from this machine influences the guest, and the same command gives the same result every time. Raises
-    `InputError` for unknown hosts, and `EngineError` if no such guest can be made.
-    """
-    if refusal := guest.refusals([network.point])[0]:
-        raise EngineError(refusal)
-    seated = sys.stdin.isatty() and sys.stdout.isatty()
-    size = console.terminal_size() if seated else None
-    words = ["env", f"TERM={_terminal()}", "HOME=/root", f"PS1={on}:\\w# ", *(command or _shell())]
-    asked = request.console(network, on, words, size, quiet=quiet)
-    qemu = hardware.find_qemu()
-    chosen = kernels.choose(kernel)
-    try:
-        built = image.build(chosen, agent.program(), note, furnish=lambda root: _furnish(root, command))
-    except NotBorrowed as error:
-        return Ending(error.status, str(error))
-    pairs = guest.cards_of(network.point)
-    saved = state.saved_state(qemu, built, note, pairs=pairs)
-    if seated and not quiet:
-        print(f"bufferscope: Linux {built.release}; Ctrl-] ends it", file=sys.stderr)
-    act = console.attend if seated else console.run
-    return act(qemu, built, saved, asked, pairs=pairs)
 
 
 def _furnish(root: Initramfs, command: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from typing import NoReturn
 from bufferscope.base.errors import EngineError
 from bufferscope.engines import agent
 from bufferscope.engines.shell import request
-from bufferscope.engines.shell.request import Network
+from bufferscope.engines.shell.request import ShellNetwork
 
 
 class HostShell:
@@ -19,7 +19,7 @@ class HostShell:
 
     def run(
         self,
-        network: Network,
+        network: ShellNetwork,
         on: str,
         command: Sequence[str],
         *,

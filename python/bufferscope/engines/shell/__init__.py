@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
-from bufferscope.engines.shell.request import Network
+from bufferscope.engines.shell.request import ShellNetwork
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Shell(Protocol):
 
     def run(
         self,
-        network: Network,
+        network: ShellNetwork,
         on: str,
         command: Sequence[str],
         *,

@@ -30,7 +30,7 @@ class Beside:
 
 
 @dataclass(frozen=True)
-class Network:
+class ShellNetwork:
     """A network to build for a program."""
 
     point: Point
@@ -40,13 +40,13 @@ class Network:
     seed: int = 1
 
 
-def build(network: Network, on: str, *, quiet: bool = False) -> bytes:
+def build(network: ShellNetwork, on: str, *, quiet: bool = False) -> bytes:
     """A request for a program on the host `on`; raises `InputError` for an unknown host or an invalid seed."""
     return _encoded(_building(network, on, quiet=quiet))
 
 
 def console(
-    network: Network, on: str, command: Sequence[str], terminal: tuple[int, int] | None, *, quiet: bool = False
+    network: ShellNetwork, on: str, command: Sequence[str], terminal: tuple[int, int] | None, *, quiet: bool = False
 ) -> bytes:
     """A request for a guest that runs `command` on the host `on`; `terminal` has the terminal's rows and columns.
 
@@ -57,7 +57,7 @@ def console(
     return _encoded({"console": {"shell": shell, "command": list(command), "terminal": terminal}})
 
 
-def _building(network: Network, on: str, *, quiet: bool, **more: object) -> dict[str, object]:
+def _building(network: ShellNetwork, on: str, *, quiet: bool, **more: object) -> dict[str, object]:
     scenario = network.point.scenario
     if not 0 <= network.seed <= LARGEST_SEED:
         raise InputError(f"--seed: found {network.seed}; allowed: 0 to {LARGEST_SEED}")

@@ -12,7 +12,7 @@ ENGINE = Engine(
     refusals=engine.refusals,
     memory_bytes=engine.memory_bytes,
     identity=engine.identity,
-    together=engine.Together,
+    batch_runner=engine.SimBatchRunner,
     sees_every_drop=True,
     replays=True,
 )

@@ -24,7 +24,7 @@ def run(point: Point, seed: int, directory: Path, progress: Callable[[int, int],
     return outcome(point, json.loads(summary))
 
 
-class Together:
+class SimBatchRunner:
     """Simulates one run after the other, and writes their tables into shared files. Raises the same errors as `run`."""
 
     def __init__(self, directory: Path) -> None:

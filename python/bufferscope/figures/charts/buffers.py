@@ -14,7 +14,7 @@ from bufferscope.figures import axes, pointer
 from bufferscope.figures.chart import PanelFigure
 from bufferscope.figures.panels import Layout, arranged
 from bufferscope.figures.parts import MOST_ROWS, sentence
-from bufferscope.figures.source import NoDataError, Point, ResultRecords, points
+from bufferscope.figures.source import NoDataError, PlottedPoint, ResultRecords, points
 from bufferscope.metrics import of_each
 from bufferscope.metrics.buffers import DIRECTIONS, KIB, MBIT
 from bufferscope.metrics.records import RunRecords
@@ -118,7 +118,7 @@ def _end(delay_s: float) -> dict[str, object]:
     return {"delay": f"{delay_s:g} s", "kib": kib, "mbit": kib * KIB * 8 / delay_s / MBIT}
 
 
-def _subtitle(point: Point, shown: int) -> str:
+def _subtitle(point: PlottedPoint, shown: int) -> str:
     sessions = len(point.runs)
     sample = f"The first {shown:,} of {sessions:,} sessions, which are a random sample." if shown < sessions else ""
     which = f"{point.label}." if point.label else ""

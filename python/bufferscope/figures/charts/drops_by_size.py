@@ -1,6 +1,6 @@
 """Figure: the packets that the bottleneck dropped against a swept size, such as that of a ring or of a queue."""
 
-from bufferscope.figures.by_size import Look, by_size
+from bufferscope.figures.by_size import BySizeStyle, by_size
 from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.matrix import mean_metric
 from bufferscope.figures.source import ResultRecords, bottleneck
@@ -9,5 +9,5 @@ from bufferscope.figures.source import ResultRecords, bottleneck
 def drops_by_size(result: ResultRecords) -> LayerFigure:
     """The packets dropped at the port where packets wait longest, with their standard error over the repetitions."""
     port = bottleneck(result).name
-    look = Look(title=f"Packets dropped at {port} by size", quantity="drops (packets)", format=".6g")
+    look = BySizeStyle(title=f"Packets dropped at {port} by size", quantity="drops (packets)", format=".6g")
     return by_size(result, mean_metric(f"drops.{port}"), look)

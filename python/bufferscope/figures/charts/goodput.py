@@ -52,7 +52,7 @@ def goodput(result: ResultRecords) -> Figure:
 
 
 def _layers(
-    result: ResultRecords, lines: repetitions.Drawn, bound: Bound | None, compares_points: bool
+    result: ResultRecords, lines: repetitions.DrawnLines, bound: Bound | None, compares_points: bool
 ) -> list[parts.Layer]:
     x, y = axes.time_axis(result), alt.Y("mbit:Q", title="goodput (Mbit/s)")
     color = axes.point_color(result) if compares_points else _traffic_color(result, lines.strong)

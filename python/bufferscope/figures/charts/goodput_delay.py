@@ -12,7 +12,7 @@ import polars as pl
 
 from bufferscope.figures import axes, labelled, parts, style
 from bufferscope.figures.chart import Layer, LayerFigure
-from bufferscope.figures.labelled import Axis, Mark, Plane, Surroundings
+from bufferscope.figures.labelled import Mark, Plane, PlotAxis, Surroundings
 from bufferscope.figures.labels import Place
 from bufferscope.figures.matrix import interval, mean_metric
 from bufferscope.figures.source import NoDataError, ResultRecords, points, probe_path, sweep_title, swept_alone
@@ -77,7 +77,7 @@ def _names(frame: pl.DataFrame, x: alt.X, y: alt.Y, joined: bool) -> list[Layer]
     marks = [Mark(row["rtt_ms"], row["mbit"], row["point"]) for row in frame.iter_rows(named=True) if row["point"]]
     if len(marks) > MOST_NAMES:
         marks = [mark for mark in marks if not any(_beats(other, mark) for other in marks)][:MOST_NAMES]
-    plane = Plane(Axis.of(x, LEAST_WIDTH), Axis.of(y, style.HEIGHT))
+    plane = Plane(PlotAxis.of(x, LEAST_WIDTH), PlotAxis.of(y, style.HEIGHT))
     inside = [mark for mark in marks if mark.x > 0 and mark.y >= 0]
     corners = frame.filter((pl.col("rtt_ms") > 0) & (pl.col("mbit") >= 0)).select("rtt_ms", "mbit").rows()
     line = _along([plane.place(*corner) for corner in corners]) if joined else []

@@ -4,10 +4,10 @@ import altair as alt
 
 from bufferscope.figures import style
 from bufferscope.figures.chart import LayerFigure
-from bufferscope.figures.matrix import Look, matrix, mean_metric
+from bufferscope.figures.matrix import MatrixStyle, matrix, mean_metric
 from bufferscope.figures.source import ResultRecords
 
-LOOK = Look(
+LOOK = MatrixStyle(
     title="Goodput of all traffic (Mbit/s)",
     subtitle="Bluer: more of the link is used.",
     quantity="goodput (Mbit/s)",

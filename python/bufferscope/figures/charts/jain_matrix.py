@@ -4,12 +4,12 @@ import altair as alt
 
 from bufferscope.figures import style
 from bufferscope.figures.chart import LayerFigure
-from bufferscope.figures.matrix import Look, matrix, mean_metric
-from bufferscope.figures.source import Point, ResultRecords
+from bufferscope.figures.matrix import MatrixStyle, matrix, mean_metric
+from bufferscope.figures.source import PlottedPoint, ResultRecords
 from bufferscope.model.network import bulk_flows
 from bufferscope.stats.estimate import Estimate
 
-LOOK = Look(
+LOOK = MatrixStyle(
     title="Fairness (Jain's index)",
     subtitle="Bluer: fairer. 1: all flows have the same goodput. 0.5 with two flows: one of them has it all.",
     quantity="Jain's index of goodput",
@@ -22,7 +22,7 @@ def jain_matrix(result: ResultRecords) -> LayerFigure:
     """One cell per point with several bulk flows: Jain's index of their goodputs, as the mean of its repetitions."""
     mean = mean_metric("goodput.jain")
 
-    def among_several(point: Point) -> Estimate | None:
+    def among_several(point: PlottedPoint) -> Estimate | None:
         return mean(point) if bulk_flows(point.first.scenario) > 1 else None
 
     return matrix(result, among_several, LOOK)

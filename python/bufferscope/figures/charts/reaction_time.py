@@ -17,7 +17,7 @@ from scipy import special
 from bufferscope.figures import axes, pointer
 from bufferscope.figures.chart import PanelFigure
 from bufferscope.figures.parts import Layer, sentence
-from bufferscope.figures.source import NoDataError, Point, ResultRecords, key_title, points, variation
+from bufferscope.figures.source import NoDataError, PlottedPoint, ResultRecords, key_title, points, variation
 from bufferscope.figures.stacked import stacked
 from bufferscope.metrics import NotMeasuredError, metric
 from bufferscope.metrics.records import RunRecords
@@ -70,7 +70,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Run:
+class RunMark:
     """A run: where its marks stand."""
 
     series: str
@@ -132,7 +132,7 @@ def reaction_time(result: ResultRecords) -> PanelFigure:
     return stacked(panels, [HEIGHT] * len(panels), [""] * len(panels), heading, description, color)
 
 
-def _runs(result: ResultRecords, point: Point) -> Iterator[Run]:
+def _runs(result: ResultRecords, point: PlottedPoint) -> Iterator[RunMark]:
     """The runs of a point in which one of the quantities is known."""
     found = variation(result)
     values = found.of(point.first)
@@ -156,7 +156,7 @@ def _runs(result: ResultRecords, point: Point) -> Iterator[Run]:
             shares = [_value(run, f"fair_after.{entry['name']}_s") for entry in entries]
             known[SHARE.name] = next((share for share in shares if not math.isnan(share)), math.nan)
         if not all(map(math.isnan, known.values())):
-            yield Run(series, queue, _products(slowest), known)
+            yield RunMark(series, queue, _products(slowest), known)
 
 
 def _value(run: RunRecords, name: str) -> float:
@@ -231,7 +231,7 @@ def _tip(color: Any) -> list[alt.Tooltip]:
     return [] if color is alt.Undefined else [alt.Tooltip("series:N", title=axes.written(color)["title"])]
 
 
-def _aside(runs: Sequence[Run]) -> str:
+def _aside(runs: Sequence[RunMark]) -> str:
     """The means of the disciplines that are no FIFO."""
     told = []
     for queue, series in dict.fromkeys((run.queue, run.series) for run in runs):

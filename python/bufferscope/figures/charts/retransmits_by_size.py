@@ -1,11 +1,11 @@
 """Figure: the segments that TCP sent again against a swept size, such as that of a ring or of a queue."""
 
-from bufferscope.figures.by_size import Look, by_size
+from bufferscope.figures.by_size import BySizeStyle, by_size
 from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.matrix import mean_metric
 from bufferscope.figures.source import ResultRecords
 
-LOOK = Look(title="Retransmissions by size", quantity="retransmissions (segments)", format=".6g")
+LOOK = BySizeStyle(title="Retransmissions by size", quantity="retransmissions (segments)", format=".6g")
 
 
 def retransmits_by_size(result: ResultRecords) -> LayerFigure:

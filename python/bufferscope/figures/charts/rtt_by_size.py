@@ -1,11 +1,11 @@
 """Figure: the mean round-trip time against a swept size, such as that of a ring or of a queue."""
 
-from bufferscope.figures.by_size import Look, by_size
+from bufferscope.figures.by_size import BySizeStyle, by_size
 from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.matrix import mean_metric
 from bufferscope.figures.source import ResultRecords, probe_path
 
-LOOK = Look(title="Mean round-trip time by size", quantity="mean round-trip time (ms)", format=".4g")
+LOOK = BySizeStyle(title="Mean round-trip time by size", quantity="mean round-trip time (ms)", format=".4g")
 
 
 def rtt_by_size(result: ResultRecords) -> LayerFigure:

@@ -17,7 +17,7 @@ import polars as pl
 
 from bufferscope.figures import axes, parts, pointer
 from bufferscope.figures.chart import LayerFigure
-from bufferscope.figures.source import NoDataError, Point, ResultRecords, points, probe_path
+from bufferscope.figures.source import NoDataError, PlottedPoint, ResultRecords, points, probe_path
 from bufferscope.metrics import all_of
 from bufferscope.metrics.capacity import capacities
 from bufferscope.metrics.records import was_changed
@@ -63,7 +63,7 @@ def rtt_equation(result: ResultRecords) -> LayerFigure:
     )
 
 
-def predicted_rtt_ms(point: Point) -> float:
+def predicted_rtt_ms(point: PlottedPoint) -> float:
     """The equation's round-trip time for a point's network; Q is that of the slowest port on the way there."""
     there, back = probe_path(point.first)
     capacity = capacities(point.first)
@@ -84,7 +84,7 @@ def predicted_rtt_ms(point: Point) -> float:
     return (queueing + propagation + transmission) * 1e3
 
 
-def _rows(point: Point) -> list[tuple[str, str, float]]:
+def _rows(point: PlottedPoint) -> list[tuple[str, str, float]]:
     repetitions = [all_of(run) for run in point.runs]
     rows = [(point.label, PREDICTED, predicted_rtt_ms(point))]
     for what, name in MEASURED.items():

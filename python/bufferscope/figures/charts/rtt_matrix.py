@@ -4,10 +4,10 @@ import altair as alt
 
 from bufferscope.figures import style
 from bufferscope.figures.chart import LayerFigure
-from bufferscope.figures.matrix import Look, matrix, mean_metric
+from bufferscope.figures.matrix import MatrixStyle, matrix, mean_metric
 from bufferscope.figures.source import ResultRecords, probe_path
 
-LOOK = Look(
+LOOK = MatrixStyle(
     title="Median round-trip time (ms)",
     subtitle="More orange: packets wait longer. Logarithmic colours.",
     quantity="median round-trip time (ms)",

@@ -5,13 +5,13 @@ from dataclasses import replace
 import altair as alt
 
 from bufferscope.figures.chart import LayerFigure
-from bufferscope.figures.matrix import Look, matrix
-from bufferscope.figures.source import NoDataError, Point, ResultRecords
+from bufferscope.figures.matrix import MatrixStyle, matrix
+from bufferscope.figures.source import NoDataError, PlottedPoint, ResultRecords
 from bufferscope.metrics import NotMeasuredError, metric
 from bufferscope.model.network import bulk_flows, traffic_named
 from bufferscope.stats.estimate import Estimate, estimate
 
-LOOK = Look(
+LOOK = MatrixStyle(
     title="Share of the goodput (%)",
     subtitle="Blue: takes more than half; orange: less.",
     quantity="share of the goodput (%)",
@@ -30,7 +30,7 @@ def share_matrix(result: ResultRecords) -> LayerFigure:
         raise NoDataError("share_matrix: needs two traffic entries of kind tcp")
     own, total = f"goodput.{bulk[0]}_mbit", "goodput.total_mbit"
 
-    def share(point: Point) -> Estimate | None:
+    def share(point: PlottedPoint) -> Estimate | None:
         entries = traffic_named(point.first.scenario, "tcp")
         alone = bulk_flows(point.first.scenario) == entries[0]["flows"]
         if alone:

@@ -14,7 +14,7 @@ import polars as pl
 from bufferscope.figures import axes, pointer, style
 from bufferscope.figures.chart import PanelFigure
 from bufferscope.figures.parts import Layer, sentence
-from bufferscope.figures.source import NoDataError, Point, ResultRecords, duration_s, points, probe_path
+from bufferscope.figures.source import NoDataError, PlottedPoint, ResultRecords, duration_s, points, probe_path
 from bufferscope.figures.stacked import stacked
 from bufferscope.metrics.rtt import echoes
 from bufferscope.model.network import NANOSECONDS
@@ -60,7 +60,7 @@ def smoke(result: ResultRecords) -> PanelFigure:
     return stacked(panels, [HEIGHT] * len(known), titles, heading, _description(known, frames), _color())
 
 
-def intervals(point: Point) -> pl.DataFrame:
+def intervals(point: PlottedPoint) -> pl.DataFrame:
     """The pings of a point's first run in intervals of equal numbers.
 
     Columns: `from, to` (s), `pings, lost, loss` (its class) and the percentiles `p0` to `p100` of the answered ones in
@@ -89,7 +89,7 @@ def intervals(point: Point) -> pl.DataFrame:
     return grouped.with_columns(pl.col("to").fill_null(end), loss=classes).drop("interval")
 
 
-def _title(point: Point, frame: pl.DataFrame) -> str:
+def _title(point: PlottedPoint, frame: pl.DataFrame) -> str:
     """The point, and the median of the intervals' medians: the panels' scales differ."""
     medians = frame["p50"].drop_nulls().to_numpy()
     return f"{point.label} (median {np.median(medians):.4g} ms)" if len(medians) else f"{point.label} (no answer)"
@@ -123,7 +123,7 @@ def _pings(frames: list[pl.DataFrame]) -> str:
     return " or ".join(map(str, numbers))
 
 
-def _description(known: list[Point], frames: list[pl.DataFrame]) -> str:
+def _description(known: list[PlottedPoint], frames: list[pl.DataFrame]) -> str:
     told = []
     for point, frame in zip(known, frames, strict=True):
         medians = frame["p50"].drop_nulls().to_numpy()

@@ -15,10 +15,18 @@ import polars as pl
 from bufferscope.figures import labelled, pointer
 from bufferscope.figures.chart import Layer, PanelFigure
 from bufferscope.figures.families import FAMILIES, families
-from bufferscope.figures.labelled import Axis, Mark, Plane, Surroundings
+from bufferscope.figures.labelled import Mark, Plane, PlotAxis, Surroundings
 from bufferscope.figures.matrix import interval, mean_metric
 from bufferscope.figures.panels import Layout, arranged
-from bufferscope.figures.source import NoDataError, Point, ResultRecords, key_title, points, probe_path, variation
+from bufferscope.figures.source import (
+    NoDataError,
+    PlottedPoint,
+    ResultRecords,
+    key_title,
+    points,
+    probe_path,
+    variation,
+)
 from bufferscope.metrics import metric
 from bufferscope.model.network import OVER_TCP, traffic_named
 from bufferscope.stats.estimate import Estimate, estimate
@@ -151,13 +159,13 @@ def _spots(result: ResultRecords) -> tuple[list[Spot], dict[str, list[str]], set
     return spots, hidden, tcp_only
 
 
-def _mixed(point: Point) -> bool:
+def _mixed(point: PlottedPoint) -> bool:
     """Whether it has flows over TCP beside datagrams."""
     scenario = point.first.scenario
     return bool(traffic_named(scenario, *OVER_TCP) and traffic_named(scenario, "udp"))
 
 
-def _tcp_mbit(point: Point) -> Estimate:
+def _tcp_mbit(point: PlottedPoint) -> Estimate:
     """The mean goodput of all traffic over TCP."""
     return estimate(
         [
@@ -209,7 +217,7 @@ def _panel(panel: str, spots: Sequence[Spot], frame: _Frame) -> alt.LayerChart:
         fill = alt.Fill("kind:N", scale=alt.Scale(domain=list(frame.kinds)), legend=legend)
         outline = outline.encode(x=x, y=y, color=color, fill=fill, detail="series:N", order="order:Q")
         layers.append(outline.encode(opacity=pointer.dimmed(isolated)))
-    plane = Plane(Axis.of(x, LEAST_WIDTH), Axis.of(y, HEIGHT))
+    plane = Plane(PlotAxis.of(x, LEAST_WIDTH), PlotAxis.of(y, HEIGHT))
     outlines = [plane.place(vertex["rtt_ms"], vertex["mbit"]) for vertex in ellipses.iter_rows(named=True)]
     names = [Mark(spot.rtt.mean, spot.rate.mean, spot.series, spot.kind) for spot in spots]
     around = Surroundings([CORNER], outlines)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bufferscope.base.errors import InputError, printable
 from bufferscope.engines import imported
 from bufferscope.interop import external_runs as observed
-from bufferscope.interop.external_runs import Entry, Observation
+from bufferscope.interop.external_runs import Observation, TrafficEntry
 from bufferscope.interop.importing import budget, content, kinds, phases
 from bufferscope.interop.importing.content import Unusable
 from bufferscope.interop.importing.result import Reading
@@ -113,7 +113,7 @@ def _span(found: Reading) -> tuple[int, int]:
     return begin, end
 
 
-def _moved(entry: Entry, found: Reading, started_ns: int, ended_ns: int) -> Entry:
+def _moved(entry: TrafficEntry, found: Reading, started_ns: int, ended_ns: int) -> TrafficEntry:
     """The entry with its times: from its first observation to its last."""
     if entry.name in found.probes:
         times = [probe.sent_ns for probe in found.probes[entry.name]]

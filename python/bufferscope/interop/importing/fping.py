@@ -13,8 +13,8 @@ from bufferscope.interop.external_runs import traffic_name
 from bufferscope.interop.importing import budget, sessions, stamps
 from bufferscope.interop.importing.content import Unusable, lines
 from bufferscope.interop.importing.result import Probe, Reading
-from bufferscope.interop.importing.sessions import Answer, Session
-from bufferscope.interop.importing.stamps import Kind, Stamp
+from bufferscope.interop.importing.sessions import ProbeResult, Session
+from bufferscope.interop.importing.stamps import Epoch, Stamp
 from bufferscope.interop.importing.values import NANOSECONDS, milliseconds
 
 INTERVAL_NS = NANOSECONDS
@@ -39,7 +39,7 @@ def recognises(content: Any) -> bool:
 
 def read(content: Any) -> Reading:
     """The answers, and what is missing between them, as probes; raises `Unusable`."""
-    found = _Lines()
+    found = _FpingLines()
     for line in lines(content):
         found.take(line.rstrip())
         if len(found.targets) > MOST_TARGETS:
@@ -47,7 +47,7 @@ def read(content: Any) -> Reading:
     return _reading(found)
 
 
-class _Lines:
+class _FpingLines:
     """What the lines said so far."""
 
     def __init__(self) -> None:
@@ -91,14 +91,14 @@ class _Lines:
         number = own[-1].number(seq, rtt_ns, turns=False) if own else None
         if number is None or number in own[-1].answers or (rtt_ns is None and number in own[-1].lost):
             own.append(Session(line["target"]))
-        session, seen = own[-1], Answer(rtt_ns, len(self.stamps) - 1)
+        session, seen = own[-1], ProbeResult(rtt_ns, len(self.stamps) - 1)
         (session.lost if rtt_ns is None else session.answers)[seq] = seen
         session.saw(seq)
 
 
-def _reading(found: _Lines) -> Reading:
+def _reading(found: _FpingLines) -> Reading:
     times = stamps.on_one_axis(found.stamps) if found.stamps and not found.unstamped else None
-    clock = times is not None and found.stamps[0].kind is Kind.DATE
+    clock = times is not None and found.stamps[0].kind is Epoch.DATE
     names = list(found.targets)
     reading = Reading("fping", title=f"fping {', '.join(names)[:150]}", clock=clock)
     _check(found)
@@ -115,7 +115,7 @@ def _reading(found: _Lines) -> Reading:
     return reading
 
 
-def _complete(found: _Lines, target: str) -> None:
+def _complete(found: _FpingLines, target: str) -> None:
     """Say how many probes a single run sent, if the file has all of its answers: a lost one may have no line."""
     own, rtts = found.targets[target], found.summaries.get(target)
     counted = (len(rtts), _answers(rtts)) if rtts else found.counts.get(target)
@@ -123,7 +123,7 @@ def _complete(found: _Lines, target: str) -> None:
         own[0].first, own[0].sent = 0, counted[0]
 
 
-def _of_summary(found: _Lines, target: str, begin_ns: int) -> list[Probe]:
+def _of_summary(found: _FpingLines, target: str, begin_ns: int) -> list[Probe]:
     """The probes of a target with nothing but a line at the end: fping 4 prints no lines of lost ones."""
     rtts = found.summaries.get(target)
     if rtts is None:
@@ -133,7 +133,7 @@ def _of_summary(found: _Lines, target: str, begin_ns: int) -> list[Probe]:
     return [Probe(seq, begin_ns + seq * INTERVAL_NS, rtt_ns) for seq, rtt_ns in enumerate(rtts)]
 
 
-def _check(found: _Lines) -> None:
+def _check(found: _FpingLines) -> None:
     """Raise `Unusable` if there were answers, but no round trips."""
     only_counted = [
         target
@@ -147,7 +147,7 @@ def _check(found: _Lines) -> None:
         )
 
 
-def _warnings(found: _Lines, *, has_times: bool) -> list[str]:
+def _warnings(found: _FpingLines, *, has_times: bool) -> list[str]:
     made = []
     if not has_times:
         made.append("no timestamps (fping -D): probes are taken to have been sent every second")

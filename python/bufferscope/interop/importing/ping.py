@@ -15,8 +15,8 @@ from bufferscope.interop.external_runs import traffic_name
 from bufferscope.interop.importing import budget, sessions, stamps
 from bufferscope.interop.importing.content import Unusable, lines
 from bufferscope.interop.importing.result import Reading
-from bufferscope.interop.importing.sessions import Answer, Session
-from bufferscope.interop.importing.stamps import Kind, Stamp
+from bufferscope.interop.importing.sessions import ProbeResult, Session
+from bufferscope.interop.importing.stamps import Epoch, Stamp
 from bufferscope.interop.importing.values import NANOSECONDS, milliseconds
 
 DEFAULT_INTERVAL_NS = NANOSECONDS
@@ -55,13 +55,13 @@ def recognises(content: Any) -> bool:
 
 def read(content: Any) -> Reading:
     """The answers, and what is missing between them, as probes; raises `Unusable`."""
-    found = _Lines()
+    found = _PingLines()
     for line in lines(content):
         found.take(line[:LONGEST_LINE].rstrip())
     return _reading(found)
 
 
-class _Lines:
+class _PingLines:
     """What the lines said so far."""
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ class _Lines:
             self._answered(text, answer, place)
         elif lost:
             session, number = self._session(text, int(lost[1]), None)
-            session.lost.setdefault(number, Answer(None, place))
+            session.lost.setdefault(number, ProbeResult(None, place))
             session.saw(number)
 
     def _answered(self, text: str, answer: "tuple[int, int | None, str, bool]", place: int) -> None:
@@ -136,7 +136,7 @@ class _Lines:
         if rtt_ns is None:
             session.untimed.add(number)
         else:
-            session.answers[number] = Answer(rtt_ns, place)
+            session.answers[number] = ProbeResult(rtt_ns, place)
             self.noted += is_noted
             self.below += is_below
         session.saw(number)
@@ -184,14 +184,14 @@ def _answer(text: str) -> tuple[int, int | None, str, bool] | None:
     return int(line["seq"]), rtt_ns, line["rest"][value.end() :], is_below
 
 
-def _reading(found: _Lines) -> Reading:
+def _reading(found: _PingLines) -> Reading:
     kept = [session for session in found.sessions if session.numbers or session.sent]
     hosts = list(dict.fromkeys(session.host for session in kept))
     if len(hosts) > MOST_HOSTS:
         raise Unusable(f"found more than {MOST_HOSTS} targets; allowed: at most that")
     _check(kept)
     times = stamps.on_one_axis(found.stamps) if found.stamps and not found.unstamped else None
-    is_date = times is not None and found.stamps[0].kind is Kind.DATE
+    is_date = times is not None and found.stamps[0].kind is Epoch.DATE
     reading = Reading("ping", title=f"ping {', '.join(hosts)[:150] or 'a host'}", clock=is_date)
     interval_ns = next(filter(None, map(sessions.interval_of, kept)), DEFAULT_INTERVAL_NS)
     for host in hosts:
@@ -216,7 +216,7 @@ def _check(kept: Sequence[Session]) -> None:
         raise Unusable("ping received answers, but printed no round-trip times; run it without -q and -f")
 
 
-def _warnings(found: _Lines, kept: Sequence[Session], times: Sequence[int] | None, interval_ns: int) -> list[str]:
+def _warnings(found: _PingLines, kept: Sequence[Session], times: Sequence[int] | None, interval_ns: int) -> list[str]:
     made = []
     if times is None:
         why = "no timestamps (ping -D)"
@@ -227,7 +227,7 @@ def _warnings(found: _Lines, kept: Sequence[Session], times: Sequence[int] | Non
                 else "the zero of the timestamps is not known (ts -i?)"
             )
         made.append(f"{why}: probes are taken to have been sent every {interval_ns / 1e6:g} ms")
-    elif found.stamps[0].kind is not Kind.DATE:
+    elif found.stamps[0].kind is not Epoch.DATE:
         made.append("the timestamps have no date with a time zone: when the run began is not known")
     if times is not None and any(stamp.is_whole for stamp in found.stamps):
         made.append("the timestamps are in whole seconds: probes were sent up to a second earlier or later")

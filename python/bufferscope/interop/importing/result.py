@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from bufferscope import _core
-from bufferscope.interop.external_runs import Entry
+from bufferscope.interop.external_runs import TrafficEntry
 from bufferscope.interop.importing import budget
 
 HALF, ROUND = 1 << 15, 1 << 16
@@ -44,7 +44,7 @@ class Reading:
     title: str = ""
     clock: bool = False
     """Whether times are since 1970."""
-    traffic: list[Entry] = field(default_factory=list)
+    traffic: list[TrafficEntry] = field(default_factory=list)
     probes: dict[str, Sequence[Probe]] = field(default_factory=dict)
     """By the name of their entry."""
     flows: dict[str, Sequence[Sample]] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Reading:
         """Add an entry that measured round trips."""
         interval_ns = typical_interval_ns(probes)
         known: Mapping[str, object] = {"interval_ns": interval_ns} if interval_ns else {}
-        self.traffic.append(Entry(name, kind, "near", "far", {**known, **settings}))
+        self.traffic.append(TrafficEntry(name, kind, "near", "far", {**known, **settings}))
         self.probes[name] = probes
 
     def new_name(self, name: str) -> str:
@@ -78,7 +78,7 @@ class Reading:
     def load(self, name: str, kind: str, flows: Sequence[Sequence[Sample]], *, up: bool, **settings: object) -> None:
         """Add an entry of flows from the near end to the far one (`up`), or the other way."""
         ends = ("near", "far") if up else ("far", "near")
-        self.traffic.append(Entry(name, kind, *ends, {"flows": len(flows), **settings}))
+        self.traffic.append(TrafficEntry(name, kind, *ends, {"flows": len(flows), **settings}))
         self.flows |= {f"{name}/{place}": samples for place, samples in enumerate(flows, start=1)}
 
 

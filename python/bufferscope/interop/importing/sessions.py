@@ -21,7 +21,7 @@ LEAST_TOOK_NS = 500_000
 
 
 @dataclass(slots=True)
-class Answer:
+class ProbeResult:
     """A line about a probe."""
 
     rtt_ns: int | None
@@ -38,8 +38,8 @@ class Session:
     size: int | None = None
     first: int | None = None
     """The program's first number; None if it is not known: then the smallest in the file is the first."""
-    answers: dict[int, Answer] = field(default_factory=dict)
-    lost: dict[int, Answer] = field(default_factory=dict)
+    answers: dict[int, ProbeResult] = field(default_factory=dict)
+    lost: dict[int, ProbeResult] = field(default_factory=dict)
     """The probes that lines call lost; an answer may still come."""
     untimed: set[int] = field(default_factory=set)
     """The probes that were answered without a round trip."""

@@ -37,7 +37,7 @@ FEWEST, OFTEN = 5, 6
 """Stamps that are all alike, or of which one in six is before the last, count from the line before (`ts -i`)."""
 
 
-class Kind(Enum):
+class Epoch(Enum):
     """What a timestamp counts from."""
 
     DATE = "1970"
@@ -50,7 +50,7 @@ class Stamp:
     """A timestamp."""
 
     t_ns: int
-    kind: Kind
+    kind: Epoch
     is_whole: bool
     """Whether it is in whole seconds."""
 
@@ -65,7 +65,7 @@ def split(line: str) -> tuple[Stamp | None, str]:
 
 
 def _stamp(found: re.Match[str]) -> Stamp | None:
-    for name, kind in (("epoch", Kind.DATE), ("elapsed", Kind.ELAPSED)):
+    for name, kind in (("epoch", Epoch.DATE), ("elapsed", Epoch.ELAPSED)):
         if value := found[name]:
             return Stamp(_nanoseconds(*value.partition(".")[::2]), kind, "." not in value)
     hours = int(found["hours"]) % 12 if found["half"] else int(found["hours"])
@@ -75,8 +75,8 @@ def _stamp(found: re.Match[str]) -> Stamp | None:
     try:
         if found["date"] and found["zone"]:
             midnight = datetime.fromisoformat(f"{found['date']}T00:00:00{_zone(found['zone'])}")
-            return Stamp(round(midnight.timestamp()) * NANOSECONDS + time_ns, Kind.DATE, not found["fraction"])
-        return Stamp(_days(found) * DAY_NS + time_ns, Kind.CLOCK, not found["fraction"])
+            return Stamp(round(midnight.timestamp()) * NANOSECONDS + time_ns, Epoch.DATE, not found["fraction"])
+        return Stamp(_days(found) * DAY_NS + time_ns, Epoch.CLOCK, not found["fraction"])
     except ValueError:
         return None
 
@@ -108,12 +108,12 @@ def on_one_axis(stamps: Sequence[Stamp]) -> list[int] | None:
     if len({stamp.kind for stamp in stamps}) != 1:
         return None
     times = [stamp.t_ns for stamp in stamps]
-    if stamps[0].kind is Kind.DATE:
+    if stamps[0].kind is Epoch.DATE:
         return times
     falls = [before - after for before, after in pairwise(times) if after < before]
     if not falls:
         return None if len(times) >= FEWEST and len(set(times[1:])) == 1 else times
-    if stamps[0].kind is Kind.CLOCK and all(DAY_NS // 2 < fall < DAY_NS for fall in falls):
+    if stamps[0].kind is Epoch.CLOCK and all(DAY_NS // 2 < fall < DAY_NS for fall in falls):
         return _after_midnight(times)
     return list(accumulate(times)) if max(times) < HOUR_NS and OFTEN * len(falls) >= len(times) else None
 

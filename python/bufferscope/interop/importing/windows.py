@@ -13,7 +13,7 @@ from bufferscope.interop.external_runs import traffic_name
 from bufferscope.interop.importing import budget, stamps
 from bufferscope.interop.importing.content import Unusable, lines
 from bufferscope.interop.importing.result import Probe, Reading
-from bufferscope.interop.importing.stamps import Kind, Stamp
+from bufferscope.interop.importing.stamps import Epoch, Stamp
 from bufferscope.interop.importing.values import NANOSECONDS, milliseconds
 
 INTERVAL_NS = NANOSECONDS
@@ -60,13 +60,13 @@ class _Session:
 
 def read(content: Any) -> Reading:
     """The answers and the lost probes; raises `Unusable`."""
-    found = _Lines()
+    found = _WindowsLines()
     for line in lines(content):
         found.take(line[:LONGEST_LINE].strip().strip("\u200e\u200f"))
     return _reading(found)
 
 
-class _Lines:
+class _WindowsLines:
     """What the lines said so far."""
 
     def __init__(self) -> None:
@@ -121,14 +121,14 @@ def _rtt_ns(answer: re.Match[str]) -> int | None:
     return milliseconds(BELOW_MS * int(answer["value"]) if answer["sign"] in "<＜" else int(answer["value"]))
 
 
-def _reading(found: _Lines) -> Reading:
+def _reading(found: _WindowsLines) -> Reading:
     kept = [session for session in found.sessions if session.rtts]
     hosts = list(dict.fromkeys(session.host for session in kept))
     if len(hosts) > MOST_HOSTS:
         raise Unusable(f"found more than {MOST_HOSTS} targets; allowed: at most that")
     known = [stamp for session in kept for stamp in session.stamps]
     times = stamps.on_one_axis([each for each in known if each]) if known and all(known) else None
-    is_date = times is not None and all(each.kind is Kind.DATE for each in known if each)
+    is_date = times is not None and all(each.kind is Epoch.DATE for each in known if each)
     reading = Reading("ping of Windows", title=f"ping {', '.join(hosts)[:150] or 'a host'}", clock=is_date)
     made: dict[str, list[Probe]] = {host: [] for host in hosts}
     for place, (host, rtt_ns) in enumerate((session.host, rtt) for session in kept for rtt in session.rtts):
@@ -143,7 +143,7 @@ def _reading(found: _Lines) -> Reading:
     return reading
 
 
-def _warnings(found: _Lines, kept: list[_Session], *, has_times: bool) -> list[str]:
+def _warnings(found: _WindowsLines, kept: list[_Session], *, has_times: bool) -> list[str]:
     made = ["ping of Windows prints whole milliseconds"]
     if not has_times:
         made.append(

@@ -12,14 +12,14 @@ from bufferscope import _core
 from bufferscope.base.errors import InputError, printable
 from bufferscope.engines import capture
 from bufferscope.figures import NAMES
-from bufferscope.interop.external_runs import Entry, Observation
+from bufferscope.interop.external_runs import Observation, TrafficEntry
 from bufferscope.interop.inspection.clock import coarse
 from bufferscope.interop.inspection.connections import connection_names
 from bufferscope.interop.inspection.nodes import node_names
 from bufferscope.interop.inspection.quic import OnlyQuicError, sentences
 from bufferscope.interop.inspection.reading import Summary
 from bufferscope.interop.inspection.telling import warnings
-from bufferscope.store.metadata import Source
+from bufferscope.store.metadata import SourceFile
 
 MOST_HOSTS = 12
 """With more nodes, the ends are called `near` and `far`."""
@@ -32,7 +32,7 @@ CUT = "cut off within the headers"
 NOT_IN_CAPTURES = ("transfers", "estimates")
 
 
-def observation(name: str, summary: Summary, sources: Sequence[Source], tick_ns: int | None = None) -> Observation:
+def observation(name: str, summary: Summary, sources: Sequence[SourceFile], tick_ns: int | None = None) -> Observation:
     """The run that captures show. Raises `InputError` if they show no connection and no ping.
 
     `tick_ns` is the tick of the capture's clock if round trips are shorter.
@@ -62,7 +62,7 @@ def observation(name: str, summary: Summary, sources: Sequence[Source], tick_ns:
     )
 
 
-def _named(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
+def _named(entries: Sequence[TrafficEntry]) -> tuple[list[TrafficEntry], list[str]]:
     """Entries whose ends are addresses, with the names of nodes instead, and these nodes."""
     names = node_names((entry.sender, entry.receiver) for entry in entries)
     nodes = list(dict.fromkeys(node for pair in names.values() for node in pair))
@@ -85,17 +85,17 @@ def duration_ns(summary: Summary) -> int:
     return int(summary["last_ns"] - summary["first_ns"])
 
 
-def _flows(summary: Summary) -> list[Entry]:
+def _flows(summary: Summary) -> list[TrafficEntry]:
     """An entry for all flows of data; the ends are those of the flow with the most of it."""
     if not summary["flows"]:
         return []
     largest = max(summary["flows"], key=lambda flow: flow["delivered_bytes"] or 0)
     name, sender, receiver = largest["name"], largest["from"]["address"], largest["to"]["address"]
-    return [Entry(name.rpartition("/")[0], "tcp", sender, receiver, {"flows": summary["flows_recorded"]})]
+    return [TrafficEntry(name.rpartition("/")[0], "tcp", sender, receiver, {"flows": summary["flows_recorded"]})]
 
 
-def _pings(summary: Summary) -> list[Entry]:
-    return [Entry(ping["name"], "ping", ping["from"], ping["to"]) for ping in summary["pings"]]
+def _pings(summary: Summary) -> list[TrafficEntry]:
+    return [TrafficEntry(ping["name"], "ping", ping["from"], ping["to"]) for ping in summary["pings"]]
 
 
 def _moment(first_ns: int | None) -> datetime | None:

@@ -11,7 +11,7 @@ from typing import Any
 from bufferscope import _core
 from bufferscope.base.errors import EngineError, InputError, printable
 from bufferscope.interop.inspection.beside import together
-from bufferscope.store.metadata import Source
+from bufferscope.store.metadata import SourceFile
 
 STANDARD_INPUT = "-"
 HIGHEST_PORT = 65535
@@ -27,14 +27,14 @@ def read(
     hosts: Sequence[str] = (),
     ports: Sequence[int] = (),
     progress: Callable[[int], bool] | None = None,
-) -> tuple[Summary, list[Source]]:
+) -> tuple[Summary, list[SourceFile]]:
     """Write the tables of captures into a directory; returns a summary and the files with their digests.
 
     Raises `InputError` for a file that is no capture, and `EngineError` if the tables can't be written.
     """
     addresses, chosen = [_address(host) for host in hosts], [_port(port) for port in ports]
     _check(files)
-    stop, summary, sources = Event(), Summary(), list[Source]()
+    stop, summary, sources = Event(), Summary(), list[SourceFile]()
 
     def step(read_bytes: int) -> bool:
         return not stop.is_set() and (progress is None or progress(read_bytes))
@@ -74,7 +74,7 @@ def _check(files: Sequence[str]) -> None:
         raise InputError(f"{printable(twice)}: given twice; allowed: each capture once")
 
 
-def _source(file: str, stop: Event) -> Source:
+def _source(file: str, stop: Event) -> SourceFile:
     path = Path(file)
     # A pipe can be read only once, and not here.
     if not path.is_file():

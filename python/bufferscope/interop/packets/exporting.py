@@ -15,7 +15,7 @@ from typing import Any
 from bufferscope import _core
 from bufferscope.base.errors import EngineError, InputError, check_number, printable
 from bufferscope.engines import engine_of
-from bufferscope.engines.capture_points import Place, choose, in_simulator, on_kernel
+from bufferscope.engines.capture_points import VantagePoint, choose, in_simulator, on_kernel
 from bufferscope.store import CAPTURE, PARTIAL
 from bufferscope.store.run import Run
 
@@ -60,7 +60,7 @@ def export_packets(
     return files
 
 
-Write = Callable[[Run, list[Place], Path, int, Progress], None]
+Write = Callable[[Run, list[VantagePoint], Path, int, Progress], None]
 """Writes these places of a run into a file, at most so many bytes of each packet."""
 
 
@@ -82,7 +82,7 @@ def _how(run: Run) -> Write:
     return _simulate
 
 
-def _places(run: Run) -> list[Place]:
+def _places(run: Run) -> list[VantagePoint]:
     return in_simulator(run.scenario) if engine_of(run.engine).replays else on_kernel(run.scenario)
 
 
@@ -91,7 +91,7 @@ def capture_of(run: Run) -> Path:
     return run.path / CAPTURE
 
 
-def _select(run: Run, shown: list[Place], file: Path, snaplen: int, progress: Progress) -> None:
+def _select(run: Run, shown: list[VantagePoint], file: Path, snaplen: int, progress: Progress) -> None:
     """Copy these places from the run's capture."""
     source = capture_of(run)
     kernel = run.meta["summary"].get("kernel", "unknown")
@@ -105,7 +105,7 @@ def _select(run: Run, shown: list[Place], file: Path, snaplen: int, progress: Pr
         raise InputError(f"{source}: damaged: {printable(str(error))}; run the experiment again") from None
 
 
-def _simulate(run: Run, shown: list[Place], file: Path, snaplen: int, progress: Progress) -> None:
+def _simulate(run: Run, shown: list[VantagePoint], file: Path, snaplen: int, progress: Progress) -> None:
     """Simulate the run again, and write what is seen at these places."""
     comment = f"{run.experiment}, {run.id}: packets of a simulation; times are those of its records"
     places = [(place.port, place.layer, place.name, place.description) for place in shown]

@@ -23,7 +23,7 @@ Row = dict[str, str]
 """The varying keys of a run, path to value in a word or two."""
 
 
-class _Point(NamedTuple):
+class _VariedPoint(NamedTuple):
     """A point: the user's name for it, its experiment, and one of its repetitions."""
 
     name: str
@@ -38,9 +38,9 @@ class Variation:
         """Examine runs; `names` has the user's name of each run, which also distinguishes it and begins its label."""
         called = names or [""] * len(runs)
         identities = [_identity(run, name) for run, name in zip(runs, called, strict=True)]
-        found: dict[Hashable, _Point] = {}
+        found: dict[Hashable, _VariedPoint] = {}
         for identity, run, name in zip(identities, runs, called, strict=True):
-            found.setdefault(identity, _Point(name, _value(run, EXPERIMENT), run))
+            found.setdefault(identity, _VariedPoint(name, _value(run, EXPERIMENT), run))
         points = list(found.values())
         rows = _rows(points)
         texts = _texts(points, rows)
@@ -80,7 +80,7 @@ def _value(run: "RunRecords", key: str) -> str:
     return values[key]
 
 
-def _rows(points: Sequence[_Point]) -> list[Row]:
+def _rows(points: Sequence[_VariedPoint]) -> list[Row]:
     """The values of the varying keys, point by point; settings are compared only within an experiment."""
     rows: list[Row] = [{} for _ in points]
     for experiment in dict.fromkeys(point.experiment for point in points):
@@ -124,14 +124,14 @@ def _column(runs: "Sequence[RunRecords]", path: str) -> list[str]:
     return values
 
 
-def _keys(points: Sequence[_Point], rows: Sequence[Row]) -> tuple[str, ...]:
+def _keys(points: Sequence[_VariedPoint], rows: Sequence[Row]) -> tuple[str, ...]:
     found = dict.fromkeys(key for row in rows for key in row)
     swept = [key for key in found if any(key in point.run.point for point in points)]
     last = [key for key in WHOLE if key in found]
     return tuple(dict.fromkeys([*swept, *(key for key in found if key not in last), *last]))
 
 
-def _texts(points: Sequence[_Point], rows: Sequence[Row]) -> list[str]:
+def _texts(points: Sequence[_VariedPoint], rows: Sequence[Row]) -> list[str]:
     """Labels: the user's name, the experiment if there are several, and what varies within both."""
     parts: dict[tuple[str, str], list[int]] = {}
     for index, point in enumerate(points):
@@ -152,7 +152,7 @@ def _texts(points: Sequence[_Point], rows: Sequence[Row]) -> list[str]:
     return texts
 
 
-def _titled(points: Sequence[_Point], keys: Sequence[str]) -> tuple[str, ...]:
+def _titled(points: Sequence[_VariedPoint], keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(keys) if len(points) > 1 else tuple(points[0].run.point) if points else ()
 
 

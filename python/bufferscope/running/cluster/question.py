@@ -2,18 +2,18 @@
 
 from dataclasses import dataclass
 
-from bufferscope.running.job import Source, Task
+from bufferscope.running.job import ExperimentSource, Task
 
 
 @dataclass(frozen=True)
 class Question:
     """Asks whether the points of an experiment can run on an engine."""
 
-    source: Source
+    source: ExperimentSource
     engine: str
     kernel: str | None
 
     @classmethod
     def about(cls, task: Task) -> "Question":
         """The question that tells whether a worker can carry out a task."""
-        return cls(Source.of(task.experiment), task.engine.name, task.engine.kernel)
+        return cls(ExperimentSource.of(task.experiment), task.engine.name, task.engine.kernel)

@@ -3,7 +3,7 @@
 >>> from bufferscope.studies import agreement
 >>> result = bs.run("ucas-reproduce", engine=["sim", "guest"], repeat=3)                       # doctest: +SKIP
 >>> for comparison in agreement.compare(result).points[0].comparisons:                         # doctest: +SKIP
-...     print(comparison.metric, comparison.relative, comparison.within_spread, comparison.meets_aim)
+...     print(comparison.metric, comparison.relative, comparison.within_spread, comparison.within_tolerance)
 """
 
 from typing import TYPE_CHECKING
@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 from bufferscope.base import lazy
 
 if TYPE_CHECKING:
-    from bufferscope.studies.agreement.comparing import Agreement, Comparison, PointAgreement, compare
-    from bufferscope.studies.agreement.tolerances import AIMS, Aim
+    from bufferscope.studies.agreement.comparing import Agreement, MetricComparison, PointAgreement, compare
+    from bufferscope.studies.agreement.tolerances import TOLERANCES, Tolerance
 
-__all__ = ["AIMS", "Agreement", "Aim", "Comparison", "PointAgreement", "compare"]
+__all__ = ["TOLERANCES", "Agreement", "MetricComparison", "PointAgreement", "Tolerance", "compare"]
 
 _HOMES = {
-    "AIMS": "tolerances",
+    "TOLERANCES": "tolerances",
     "Agreement": "comparing",
-    "Aim": "tolerances",
-    "Comparison": "comparing",
+    "Tolerance": "tolerances",
+    "MetricComparison": "comparing",
     "PointAgreement": "comparing",
     "compare": "comparing",
 }

@@ -11,7 +11,7 @@ from bufferscope.metrics.tables import aggregate
 from bufferscope.stats.estimate import Estimate
 from bufferscope.stats.spread import may_be_alike, reach
 from bufferscope.studies.agreement.derived import measured
-from bufferscope.studies.agreement.tolerances import AIMS, Aim, aim_of
+from bufferscope.studies.agreement.tolerances import TOLERANCES, Tolerance, tolerance_of
 
 if TYPE_CHECKING:
     from bufferscope.results.result import Result
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class MetricComparison:
     """One metric on two engines; the second is the reference."""
 
     metric: str
     value: Estimate
     reference: Estimate
-    aim: Aim | None
+    tolerance: Tolerance | None
 
     @property
     def is_of_medians(self) -> bool:
@@ -65,9 +65,9 @@ class Comparison:
         return None if math.isnan(self.reach) else abs(self.difference) <= self.reach
 
     @property
-    def meets_aim(self) -> bool | None:
+    def within_tolerance(self) -> bool | None:
         """Whether the two are close enough; None without a tolerance, or if both are hidden by losses."""
-        return None if self.aim is None else self.aim.is_met(*self.centres)
+        return None if self.tolerance is None else self.tolerance.is_met(*self.centres)
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ class PointAgreement:
 
     runs: tuple["Run", ...]
     """The first engine's, then the reference's."""
-    comparisons: tuple[Comparison, ...]
-    """Every metric that both measured: those with an aim first, then the others in the order of their definitions."""
+    comparisons: tuple[MetricComparison, ...]
+    """Every metric that both measured: those with a tolerance first, the others in the order of their definitions."""
     unshared: Mapping[str, tuple[str, ...]]
     """Metrics that only one engine measured, by engine."""
 
@@ -87,9 +87,9 @@ class PointAgreement:
         return self.runs[0].point
 
     @property
-    def aimed(self) -> tuple[Comparison, ...]:
+    def judged(self) -> tuple[MetricComparison, ...]:
         """The comparisons that have a tolerance."""
-        return tuple(comparison for comparison in self.comparisons if comparison.aim)
+        return tuple(comparison for comparison in self.comparisons if comparison.tolerance)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Agreement:
 
     def count(self, verdict: bool | None) -> int:
         """How many tolerances, of all points together, are kept (True), exceeded (False) or can't be judged (None)."""
-        return sum(c.meets_aim is verdict for point in self.points for c in point.aimed)
+        return sum(c.within_tolerance is verdict for point in self.points for c in point.judged)
 
 
 def compare(result: "Result") -> Agreement:
@@ -132,11 +132,11 @@ def _point(runs: Sequence["Run"], engines: tuple[str, str]) -> PointAgreement:
         estimates.append(aggregate(list(measured(own))))
     value, reference = estimates
     shared = [name for name in value if name in reference]
-    aimed = [name for aim in AIMS for name in shared if aim.covers(name)]
-    names = [*aimed, *(name for name in shared if name not in aimed)]
+    judged = [name for tolerance in TOLERANCES for name in shared if tolerance.covers(name)]
+    names = [*judged, *(name for name in shared if name not in judged)]
     return PointAgreement(
         runs=tuple(runs),
-        comparisons=tuple(Comparison(name, value[name], reference[name], aim_of(name)) for name in names),
+        comparisons=tuple(MetricComparison(name, value[name], reference[name], tolerance_of(name)) for name in names),
         unshared={
             engine: tuple(name for name in own if name not in shared)
             for engine, own in zip(engines, estimates, strict=True)

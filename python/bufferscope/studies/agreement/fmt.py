@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bufferscope.base.fmt import NBSP, margin, number, with_unit
 from bufferscope.model.metric_definitions import definition
 from bufferscope.stats.estimate import Estimate
-from bufferscope.studies.agreement.comparing import Agreement, Comparison, PointAgreement
+from bufferscope.studies.agreement.comparing import Agreement, MetricComparison, PointAgreement
 
 CENSORED = "censored"
 VERDICTS = {True: "met", False: "exceeded", None: "not judged"}
@@ -16,7 +16,7 @@ SPREADS = {True: "yes", False: "no", None: "unknown"}
 
 
 @dataclass(frozen=True)
-class ComparisonView:
+class MetricComparisonView:
     """One metric on both engines."""
 
     metric: str
@@ -26,27 +26,27 @@ class ComparisonView:
     spread: str
     beyond: bool
     """Whether chance can't explain the difference."""
-    aim: str
+    tolerance: str
     """The tolerance in words; empty without one."""
     verdict: str
     kind: str
     symbol: str
 
 
-def view(comparison: Comparison) -> ComparisonView:
+def view(comparison: MetricComparison) -> MetricComparisonView:
     """A comparison in words."""
     known = definition(comparison.metric)
     unit = known.unit if known else ""
-    kind, symbol = KINDS[comparison.meets_aim]
-    return ComparisonView(
+    kind, symbol = KINDS[comparison.within_tolerance]
+    return MetricComparisonView(
         metric=comparison.metric,
         value=estimate(comparison.value),
         reference=estimate(comparison.reference),
         difference=difference(comparison, unit),
         spread=spread(comparison),
         beyond=comparison.within_spread is False,
-        aim=comparison.aim.words if comparison.aim else "",
-        verdict=VERDICTS[comparison.meets_aim] if comparison.aim else "",
+        tolerance=comparison.tolerance.words if comparison.tolerance else "",
+        verdict=VERDICTS[comparison.within_tolerance] if comparison.tolerance else "",
         kind=kind,
         symbol=symbol,
     )
@@ -76,7 +76,7 @@ def estimate(value: Estimate) -> str:
     return f"{number(value.mean)}{NBSP}±{NBSP}{margin(value.reach, value.mean)}"
 
 
-def difference(comparison: Comparison, unit: str) -> str:
+def difference(comparison: MetricComparison, unit: str) -> str:
     """`+1.2 ms (+3.4 %)`; in words if a value is hidden by losses."""
     if math.isnan(comparison.difference):
         return f"both {CENSORED}"
@@ -86,7 +86,7 @@ def difference(comparison: Comparison, unit: str) -> str:
     return f"{'+' if comparison.difference > 0 else ''}{with_unit(_rounded(comparison), unit)}{share}"
 
 
-def spread(comparison: Comparison) -> str:
+def spread(comparison: MetricComparison) -> str:
     """Whether chance can explain the difference, and how large a difference it can explain."""
     told = SPREADS[comparison.within_spread]
     return (
@@ -96,6 +96,6 @@ def spread(comparison: Comparison) -> str:
     )
 
 
-def _rounded(comparison: Comparison) -> float:
+def _rounded(comparison: MetricComparison) -> float:
     """The difference with three significant digits: more would only show how the repetitions scatter."""
     return float(f"{comparison.difference:.3g}")

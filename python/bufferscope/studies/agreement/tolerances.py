@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 
 
 @dataclass(frozen=True)
-class Aim:
+class Tolerance:
     """How far two engines' values of a metric, or of several alike, may lie apart."""
 
     metric: str
@@ -37,20 +37,20 @@ class Aim:
         return low > 0 and high <= self.factor * low
 
 
-AIMS: tuple[Aim, ...] = (
-    Aim("rtt.p50_ms", 1.05, 0.5, "within 5 % or 0.5 ms"),
-    Aim("rtt.p95_ms", 1.05, 0.5, "within 5 % or 0.5 ms"),
-    Aim("goodput.total_mbit", 1.01, 0.01, "within 1 % or 0.01 Mbit/s"),
-    Aim("drops.total", 1.15, 5, "within 15 % or 5 packets"),
-    Aim("marks.total", 1.15, 5, "within 15 % or 5 packets"),
-    Aim("retransmits.total", 1.15, 5, "within 15 % or 5 segments"),
-    Aim("share.*", 1, 5, "within 5 points"),
+TOLERANCES: tuple[Tolerance, ...] = (
+    Tolerance("rtt.p50_ms", 1.05, 0.5, "within 5 % or 0.5 ms"),
+    Tolerance("rtt.p95_ms", 1.05, 0.5, "within 5 % or 0.5 ms"),
+    Tolerance("goodput.total_mbit", 1.01, 0.01, "within 1 % or 0.01 Mbit/s"),
+    Tolerance("drops.total", 1.15, 5, "within 15 % or 5 packets"),
+    Tolerance("marks.total", 1.15, 5, "within 15 % or 5 packets"),
+    Tolerance("retransmits.total", 1.15, 5, "within 15 % or 5 segments"),
+    Tolerance("share.*", 1, 5, "within 5 points"),
 )
 """Where the floors come from: 0.5 ms is half the time of a full packet at 10 Mbit/s, and far below what people
 notice. 5 packets is how far chance alone moves the count of a few losses (a count of n scatters by about its square
 root). 0.01 Mbit/s is less than a packet per second. Five points of a share are a twentieth of the goodput."""
 
 
-def aim_of(metric: str) -> Aim | None:
+def tolerance_of(metric: str) -> Tolerance | None:
     """The tolerance of a metric; None if it has no tolerance."""
-    return next((aim for aim in AIMS if aim.covers(metric)), None)
+    return next((tolerance for tolerance in TOLERANCES if tolerance.covers(metric)), None)

@@ -13,7 +13,7 @@ FRAME_BYTES = 1514
 
 
 @dataclass(frozen=True)
-class Place:
+class Bottleneck:
     """A port, and the data that crosses it."""
 
     port: Port
@@ -50,7 +50,7 @@ class Place:
         return f"link.{self.port.link}.{self.side}.queue"
 
 
-def find(scenario: Scenario, link: str | None = None) -> Place:
+def find(scenario: Scenario, link: str | None = None) -> Bottleneck:
     """The port with the smallest rate at which data waits; with `link` (`NAME` or `NAME.SIDE`), the one on that link.
 
     Raises `InputError`, with the reason, if there is no such port.
@@ -70,7 +70,7 @@ def find(scenario: Scenario, link: str | None = None) -> Place:
     return _place(scenario, carrying, known[first], others)
 
 
-def _on(scenario: Scenario, carrying: list[Traffic], wanted: str) -> Place:
+def _on(scenario: Scenario, carrying: list[Traffic], wanted: str) -> Bottleneck:
     name, dot, side = wanted.partition(".")
     names = [link["name"] for link in scenario["links"]]
     if name not in names:
@@ -93,14 +93,16 @@ def _on(scenario: Scenario, carrying: list[Traffic], wanted: str) -> Place:
     return _place(scenario, carrying, min(crossed, key=_lowest), ())
 
 
-def _place(scenario: Scenario, carrying: list[Traffic], port: Port, others: tuple[str, ...]) -> Place:
+def _place(scenario: Scenario, carrying: list[Traffic], port: Port, others: tuple[str, ...]) -> Bottleneck:
     across = [entry for entry in carrying if port in _way(scenario, entry)]
     sender, receiver = traffic_ends(scenario, across[0])
     round_trip_ns = max(sum(each.delay_ns for each in _both_ways(scenario, entry)) for entry in across)
     carried = tuple(entry["name"] for entry in across)
     elsewhere = tuple(entry["name"] for entry in carrying if entry not in across)
     crossing = tuple(entry["name"] for entry in probers(scenario) if crosses(scenario, entry, port))
-    return Place(port, _side(scenario, port), sender, receiver, round_trip_ns, carried, elsewhere, crossing, others)
+    return Bottleneck(
+        port, _side(scenario, port), sender, receiver, round_trip_ns, carried, elsewhere, crossing, others
+    )
 
 
 def crosses(scenario: Scenario, entry: Traffic, port: Port) -> bool:

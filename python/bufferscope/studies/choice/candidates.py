@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bufferscope import _core
-from bufferscope.studies.choice.bottleneck import FRAME_BYTES, Place
+from bufferscope.studies.choice.bottleneck import FRAME_BYTES, Bottleneck
 
 Queue = Mapping[str, object]
 """A queue as an experiment file writes it."""
@@ -35,7 +35,7 @@ class Candidate:
     """Whether it is the queue of the experiment's file."""
 
 
-def candidates(place: Place) -> tuple[list[Candidate], list[str]]:
+def candidates(place: Bottleneck) -> tuple[list[Candidate], list[str]]:
     """The queues to try at a port, and notes on disciplines that are left out."""
     found, notes = _sizes(place), []
     required = required_keys()
@@ -63,7 +63,7 @@ def _variants() -> dict[str, Any]:
     return {variant["properties"]["qdisc"]["const"]: variant for variant in variants}
 
 
-def _sizes(place: Place) -> list[Candidate]:
+def _sizes(place: Bottleneck) -> list[Candidate]:
     held = place.held_bytes / FRAME_BYTES
     limits = sorted({max(FEWEST, _round(share * held)) for share in SIZES})
     return [Candidate(f"pfifo {limit}", {"qdisc": "pfifo", "limit": f"{limit}p"}, is_size=True) for limit in limits]
@@ -74,19 +74,19 @@ def _round(value: float) -> int:
     return round(float(f"{value:.2g}"))
 
 
-def _held_packets(place: Place) -> int:
+def _held_packets(place: Bottleneck) -> int:
     return max(FEWEST, _round(place.held_bytes / FRAME_BYTES))
 
 
-def _bfifo(place: Place) -> Queue:
+def _bfifo(place: Bottleneck) -> Queue:
     return {"limit": f"{_held_packets(place) * FRAME_BYTES}b"}
 
 
-def _head_drop(place: Place) -> Queue:
+def _head_drop(place: Bottleneck) -> Queue:
     return {"limit": f"{_held_packets(place)}p"}
 
 
-def _red(place: Place) -> Queue:
+def _red(place: Bottleneck) -> Queue:
     """Thresholds of 15 and 45 ms at the link's rate, at least 5 and 15 packets.
 
     `max` is three times `min`, and the probability a tenth (S. Floyd, notes on setting parameters, 1997).
@@ -96,7 +96,7 @@ def _red(place: Place) -> Queue:
     return {**thresholds, "avpkt": "1500b", "probability": 0.1, "bandwidth": f"{place.rate_bps}bit"}
 
 
-def _choke(place: Place) -> Queue:
+def _choke(place: Bottleneck) -> Queue:
     """The same thresholds in packets."""
     least = max(5, math.ceil(place.rate_bps * 0.015 / 8 / FRAME_BYTES))
     return {
@@ -109,7 +109,7 @@ def _choke(place: Place) -> Queue:
     }
 
 
-FITTED: Mapping[str, Callable[[Place], Queue]] = {
+FITTED: Mapping[str, Callable[[Bottleneck], Queue]] = {
     "bfifo": _bfifo,
     "pfifo_head_drop": _head_drop,
     "red": _red,

@@ -9,7 +9,7 @@ from bufferscope.base.fmt import number, quantity
 from bufferscope.model.network import traffic_named
 from bufferscope.studies.agreement.fmt import estimate
 from bufferscope.studies.choice.bottleneck import FRAME_BYTES
-from bufferscope.studies.choice.judging import CALL, DEVICE, KEPT, Choice, Measured
+from bufferscope.studies.choice.judging import CALL, DEVICE, KEPT, Choice, MeasuredCandidate
 
 
 def opening(choice: Choice) -> Opening:
@@ -110,7 +110,7 @@ def _has_calls(choice: Choice) -> bool:
     return any(each.call_mos for each in choice.measured)
 
 
-def _remark(choice: Choice, each: Measured) -> str:
+def _remark(choice: Choice, each: MeasuredCandidate) -> str:
     said = [
         ("take this", each is choice.best),
         ("as good", each in choice.as_good),
@@ -120,7 +120,7 @@ def _remark(choice: Choice, each: Measured) -> str:
     return ", ".join(words for words, applies in said if applies)
 
 
-def _why(choice: Choice, best: Measured) -> str:
+def _why(choice: Choice, best: MeasuredCandidate) -> str:
     """What the best queue gives: to the call, to pings, and to bulk data."""
     told = []
     if CALL in choice.verdict.criteria and best.call_mos:

@@ -11,7 +11,7 @@ from bufferscope.base.attach import attached
 from bufferscope.model.network import probers, traffic_named
 from bufferscope.stats.estimate import Estimate, estimate
 from bufferscope.stats.spread import reach
-from bufferscope.studies.choice.bottleneck import Place
+from bufferscope.studies.choice.bottleneck import Bottleneck
 from bufferscope.studies.choice.candidates import FIFOS, Candidate
 from bufferscope.studies.choice.study import Study
 
@@ -28,7 +28,7 @@ DEVICE = "DEV"
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredCandidate:
     """A candidate with what it did; each value is the mean of the repetitions with its uncertainty."""
 
     candidate: Candidate
@@ -57,19 +57,19 @@ class Criterion:
     """Something in which candidates are compared."""
 
     name: str
-    of: Callable[[Measured], Estimate | None]
+    of: Callable[[MeasuredCandidate], Estimate | None]
     larger_is_better: bool
     noticed: Callable[[float], float]
     """The least noticeable difference from a value."""
 
-    def badness(self, measured: Measured) -> float:
+    def badness(self, measured: MeasuredCandidate) -> float:
         """A number that is smaller for better candidates; infinite if it is hidden or not measured."""
         found = self.of(measured)
         if found is None or math.isnan(found.mean):
             return math.inf
         return -found.mean if self.larger_is_better else found.mean
 
-    def alike(self, one: Measured, other: Measured) -> bool:
+    def alike(self, one: MeasuredCandidate, other: MeasuredCandidate) -> bool:
         """Whether the difference is not noticeable, or within the scatter of the repetitions."""
         first, second = self.of(one), self.of(other)
         if first is None or second is None:
@@ -90,16 +90,16 @@ MEDIAN = Criterion("latency", lambda measured: measured.rtt_p50_ms, False, TAIL.
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ChoiceVerdict:
     """What follows from the measurements."""
 
-    smallest: Measured | None
+    smallest: MeasuredCandidate | None
     """The smallest of the tail-drop sizes that keeps the goodput; None if none of them does."""
-    best: Measured
+    best: MeasuredCandidate
     """The candidate to take."""
-    as_good: tuple[Measured, ...]
+    as_good: tuple[MeasuredCandidate, ...]
     """Those whose differences from the best are too small to notice, or within the scatter of the repetitions."""
-    rivals: tuple[Measured, ...]
+    rivals: tuple[MeasuredCandidate, ...]
     """Those that competed."""
     criteria: tuple[Criterion, ...]
     """In what the candidates were compared, the most important first."""
@@ -110,7 +110,7 @@ class Verdict:
     without such traffic."""
 
 
-def judge(measured: Sequence[Measured]) -> Verdict:
+def judge(measured: Sequence[MeasuredCandidate]) -> ChoiceVerdict:
     """The verdict on candidates, of which there is at least one.
 
     Only those compete that keep nine tenths of the largest goodput. Disciplines that only limit the queue's length must
@@ -134,21 +134,21 @@ def judge(measured: Sequence[Measured]) -> Verdict:
     for criterion in criteria:
         best = min(left, key=criterion.badness)
         left = [each for each in left if criterion.alike(each, best)]
-    return Verdict(
+    return ChoiceVerdict(
         smallest, best, tuple(each for each in left if each is not best), tuple(rivals), criteria, most, most_elsewhere
     )
 
 
-def _elsewhere(measured: Measured) -> float:
+def _elsewhere(measured: MeasuredCandidate) -> float:
     return measured.elsewhere_mbit.mean if measured.elsewhere_mbit else 0.0
 
 
-def _asked(measured: Measured) -> float:
+def _asked(measured: MeasuredCandidate) -> float:
     """The share of the largest goodput that a discipline must keep."""
     return KEPT if measured.candidate.queue.get("qdisc") in FIFOS else LEAST
 
 
-def _limit(measured: Measured) -> int:
+def _limit(measured: MeasuredCandidate) -> int:
     return int(str(measured.candidate.queue["limit"]).removesuffix("p"))
 
 
@@ -170,7 +170,7 @@ class Choice:
         """The runs, one point for each queue; `result.figures["trade_offs"]` shows them together."""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Bottleneck:
         """The bottleneck."""
         return self.study.place
 
@@ -180,33 +180,33 @@ class Choice:
         return self.study.notes
 
     @cached_property
-    def measured(self) -> tuple[Measured, ...]:
+    def measured(self) -> tuple[MeasuredCandidate, ...]:
         """Every queue with what it did, in the order in which they were tried."""
         found = zip(self.study.candidates, self.study.commands, strict=True)
         return tuple(_measured(candidate, tc, self._runs(candidate), self.place) for candidate, tc in found)
 
     @cached_property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ChoiceVerdict:
         """Which one to take, and what was compared."""
         return judge(self.measured)
 
     @property
-    def best(self) -> Measured:
+    def best(self) -> MeasuredCandidate:
         """The queue to take."""
         return self.verdict.best
 
     @property
-    def smallest(self) -> Measured | None:
+    def smallest(self) -> MeasuredCandidate | None:
         """The smallest tail-drop queue that keeps 98 % of the largest goodput."""
         return self.verdict.smallest
 
     @property
-    def as_good(self) -> tuple[Measured, ...]:
+    def as_good(self) -> tuple[MeasuredCandidate, ...]:
         """The queues whose differences from the best are too small to notice, or within the repetitions' scatter."""
         return self.verdict.as_good
 
     @property
-    def own(self) -> Measured | None:
+    def own(self) -> MeasuredCandidate | None:
         """The queue of the experiment's file, if it is among those tried."""
         return next((each for each in self.measured if each.candidate.is_own), None)
 
@@ -245,10 +245,10 @@ class Choice:
         return f"Choice({self.place.port.name!r}: {self.best.name!r} of {len(self.measured)} queues)"
 
 
-def _measured(candidate: Candidate, tc: str, runs: "Sequence[Run]", place: Place) -> Measured:
+def _measured(candidate: Candidate, tc: str, runs: "Sequence[Run]", place: Bottleneck) -> MeasuredCandidate:
     calls = [f"voip.{entry['name']}.mos" for entry in traffic_named(runs[0].scenario, "voip")]
     worst = [min(known) for run in runs if (known := [run.metrics[name] for name in calls if name in run.metrics])]
-    return Measured(
+    return MeasuredCandidate(
         candidate,
         tc,
         _goodput(runs, place.carried),
@@ -264,7 +264,7 @@ def _goodput(runs: "Sequence[Run]", traffic: Sequence[str]) -> Estimate:
     return estimate([sum(run.metrics.get(f"goodput.{name}_mbit", 0.0) for name in traffic) for run in runs])
 
 
-def _round_trip(runs: "Sequence[Run]", place: Place, what: str) -> Estimate:
+def _round_trip(runs: "Sequence[Run]", place: Bottleneck, what: str) -> Estimate:
     """The longest such time of the pings that cross the port; infinite if one of them has no answer.
 
     Pings that go elsewhere, as to the gateway, do not wait in the queue that is chosen.

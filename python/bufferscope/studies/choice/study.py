@@ -13,7 +13,7 @@ from bufferscope.model.network import ports
 from bufferscope.model.overrides import toml
 from bufferscope.model.scenario import Scenario
 from bufferscope.model.variants import ABOUT, PING, unused_name
-from bufferscope.studies.choice.bottleneck import Place, find
+from bufferscope.studies.choice.bottleneck import Bottleneck, find
 from bufferscope.studies.choice.candidates import Candidate, Queue, candidates, written
 from bufferscope.studies.choice.command import arguments, bare
 
@@ -27,7 +27,7 @@ class Study:
     """What is going to be run."""
 
     experiment: Experiment
-    place: Place
+    place: Bottleneck
     candidates: tuple[Candidate, ...]
     """In the order of the experiment's points."""
     commands: tuple[str, ...]
@@ -80,7 +80,7 @@ def plan_study(experiment: Experiment, point: Point, engine: Engine, link: str |
     return _study(experiment, document, fixed, place, tried, notes)
 
 
-def _queue(point: Point, place: Place) -> object:
+def _queue(point: Point, place: Bottleneck) -> object:
     """The queue of the port in a point of the study."""
     return ports(point.scenario)[place.port.name].queue
 
@@ -111,7 +111,7 @@ def _study(
     experiment: Experiment,
     document: Mapping[str, Any],
     fixed: Mapping[str, Any],
-    place: Place,
+    place: Bottleneck,
     tried: Sequence[Candidate],
     notes: Sequence[str],
 ) -> Study:
@@ -130,7 +130,7 @@ def _study(
     return Study(made, place, tuple(tried), commands, tuple(notes))
 
 
-def _check(overrides: Sequence[str], place: Place) -> None:
+def _check(overrides: Sequence[str], place: Bottleneck) -> None:
     """Refuse changes of what this command varies, or of what it cannot distinguish from the file."""
     for override in overrides:
         path = override.partition("=")[0].strip()
@@ -142,7 +142,7 @@ def _check(overrides: Sequence[str], place: Place) -> None:
             raise InputError(f"--set {override}: choose sets this queue itself")
 
 
-def _ping(scenario: Scenario, place: Place) -> dict[str, object] | None:
+def _ping(scenario: Scenario, place: Bottleneck) -> dict[str, object] | None:
     """A ping across the port; None if the experiment has one."""
     if place.probers:
         return None
@@ -150,7 +150,7 @@ def _ping(scenario: Scenario, place: Place) -> dict[str, object] | None:
     return {"name": unused_name(scenario, PING), "kind": "ping", **ends, "interval": "100ms"}
 
 
-def _fixed(experiment: Experiment, point: Point, place: Place) -> dict[str, dict[str, Any]]:
+def _fixed(experiment: Experiment, point: Point, place: Bottleneck) -> dict[str, dict[str, Any]]:
     """The swept keys with the point's values; without the keys of the queue that this command varies."""
     either = f"link.{place.port.link}.queue"
     return {

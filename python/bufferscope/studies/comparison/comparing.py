@@ -15,7 +15,7 @@ from bufferscope.figures.charts_of import Charts
 from bufferscope.metrics import Estimate, aggregate, definition, of_each
 from bufferscope.metrics.key_metrics import key_metrics
 from bufferscope.store.run import Run
-from bufferscope.studies.agreement.comparing import Comparison as MetricComparison
+from bufferscope.studies.agreement.comparing import MetricComparison as MetricComparison
 from bufferscope.studies.comparison.arms import Arm, PointArms, Pool, arms_by_point
 from bufferscope.studies.comparison.inputs import Input
 

@@ -11,7 +11,7 @@ FEW_FLOWS = 20
 
 
 @dataclass(frozen=True)
-class Answer:
+class EquationResult:
     """What an equation says of a line."""
 
     name: str
@@ -32,7 +32,7 @@ class Answer:
     """When it does not hold."""
 
 
-def answers(line: Line) -> list[Answer]:
+def answers(line: Line) -> list[EquationResult]:
     """Every equation's answer for a line, in the order in which they build on one another."""
     bdp = _bdp(line)
     root = _square_root(line)
@@ -60,8 +60,8 @@ def round_trip_s(line: Line, queued_packets: int, access_bps: float = math.inf) 
     return queued_packets * size_bits / line.rate_bps + line.rtt_ns / 1e9 + serialization_s
 
 
-def _bdp(line: Line) -> Answer:
-    return Answer(
+def _bdp(line: Line) -> EquationResult:
+    return EquationResult(
         name="Bandwidth-delay product",
         value=line.bdp_bytes,
         unit="bytes",
@@ -73,11 +73,11 @@ def _bdp(line: Line) -> Answer:
     )
 
 
-def _square_root(line: Line) -> Answer:
+def _square_root(line: Line) -> EquationResult:
     value = line.bdp_bytes / math.sqrt(line.flows)
     flows = "flow" if line.flows == 1 else "flows"
     few = line.flows < FEW_FLOWS
-    return Answer(
+    return EquationResult(
         name="Square root of the flows",
         value=value,
         unit="bytes",
@@ -90,9 +90,9 @@ def _square_root(line: Line) -> Answer:
     )
 
 
-def _rtt(line: Line, queued: int, called: str) -> Answer:
+def _rtt(line: Line, queued: int, called: str) -> EquationResult:
     sent = f"{line.frame_bytes * 8} bit / {_rate(line)}"
-    return Answer(
+    return EquationResult(
         name=f"Round trip behind a full queue of {queued} packets ({called})",
         value=round_trip_s(line, queued),
         unit="s",
@@ -102,12 +102,12 @@ def _rtt(line: Line, queued: int, called: str) -> Answer:
     )
 
 
-def _drain(line: Line) -> Answer:
+def _drain(line: Line) -> EquationResult:
     """The drain time of the given buffer; of the bandwidth-delay product if none is given."""
     size = line.bdp_bytes if line.buffer_bytes is None else line.buffer_bytes
     whose = "the BDP" if line.buffer_bytes is None else "the given buffer"
     over = size / line.bdp_bytes
-    return Answer(
+    return EquationResult(
         name=f"Drain time of {whose}",
         value=drain_s(size, line.rate_bps),
         unit="s",

@@ -7,7 +7,7 @@ from bufferscope.analysis.opening import Opening
 from bufferscope.base.fmt import number, quantity
 from bufferscope.studies.agreement.fmt import estimate
 from bufferscope.studies.sizing.line import Line
-from bufferscope.studies.sizing.search import Found, Measured
+from bufferscope.studies.sizing.search import Found, MeasuredQueue
 from bufferscope.studies.sizing.settings import DEVICE
 from bufferscope.studies.sizing.sizing import Sizing
 
@@ -38,7 +38,7 @@ def about(line: Line) -> str:
     return f"{quantity(line.rate_bps, 'bps')}, {quantity(line.rtt_ns, 'ns')} without queues, {flows}"
 
 
-def row(found: Found, each: Measured) -> list[str]:
+def row(found: Found, each: MeasuredQueue) -> list[str]:
     """A queue with its numbers, and what is to be said of it."""
     share = f"{100 * found.share(each):.1f} %"
     return [
@@ -70,7 +70,7 @@ def notes(sized: Sizing) -> Iterator[str]:
     return (f"Note: {note}." for note in sized.notes)
 
 
-def _remark(found: Found, each: Measured) -> str:
+def _remark(found: Found, each: MeasuredQueue) -> str:
     if each is found.smallest:
         return "smallest that keeps the goodput"
     return "the very long queue: 100 %" if each is found.longest else ""

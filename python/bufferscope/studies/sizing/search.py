@@ -18,12 +18,12 @@ Carry = Callable[["Experiment"], "Result"]
 """Runs every point of an experiment, with every seed."""
 Queues = Mapping[str, Mapping[str, object]]
 """Queues by name, as an experiment file writes them."""
-Trying = Callable[[Queues], "dict[str, Measured]"]
+Trying = Callable[[Queues], "dict[str, MeasuredQueue]"]
 """Tries every queue on the line."""
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredQueue:
     """A queue with what it did; each value is the mean of the seeds with its uncertainty."""
 
     name: str
@@ -42,20 +42,20 @@ class Measured:
 class Found:
     """What the simulations say."""
 
-    smallest: Measured
+    smallest: MeasuredQueue
     """The smallest tail drop found that keeps the goodput; the size one packet below does not, if there is one."""
-    below: Measured | None
+    below: MeasuredQueue | None
     """That size; None if the smallest is a single packet."""
-    longest: Measured
+    longest: MeasuredQueue
     """The very long queue whose goodput is 100 %."""
-    sizes: tuple[Measured, ...]
+    sizes: tuple[MeasuredQueue, ...]
     """All sizes that were tried, in order."""
-    managed: tuple[Measured, ...]
+    managed: tuple[MeasuredQueue, ...]
     """The active queue managements on the same load."""
     runs: int
     """The number of runs that were made."""
 
-    def share(self, measured: Measured) -> float:
+    def share(self, measured: MeasuredQueue) -> float:
         """The part of the goodput of the very long queue that a queue kept.
 
         Parameters
@@ -109,7 +109,7 @@ def _name(packets: int) -> str:
     return f"pfifo {packets}"
 
 
-def carried(line: Line, carry: Carry, queues: Queues) -> dict[str, Measured]:
+def carried(line: Line, carry: Carry, queues: Queues) -> dict[str, MeasuredQueue]:
     """Every queue with what it did, by name."""
     result = carry(load.experiment(line, queues))
     found = {}
@@ -119,9 +119,9 @@ def carried(line: Line, carry: Carry, queues: Queues) -> dict[str, Measured]:
     return found
 
 
-def _measured(name: str, limit: int | None, runs: "list[Run]") -> Measured:
+def _measured(name: str, limit: int | None, runs: "list[Run]") -> MeasuredQueue:
     def of(metric: str) -> Estimate:
         return estimate([run.metrics.get(metric, float("inf")) for run in runs])
 
     goodput = estimate([run.metrics.get("goodput.load_mbit", 0.0) for run in runs])
-    return Measured(name, limit, goodput, of("rtt.p95_ms"), of(f"sojourn.{load.PORT}.p95_ms"))
+    return MeasuredQueue(name, limit, goodput, of("rtt.p95_ms"), of(f"sojourn.{load.PORT}.p95_ms"))

@@ -12,7 +12,7 @@ from bufferscope.results.result import Result
 from bufferscope.running.executors import Watcher
 from bufferscope.running.plan import execute, plan
 from bufferscope.studies.sizing import load
-from bufferscope.studies.sizing.equations import Answer, answers
+from bufferscope.studies.sizing.equations import EquationResult, answers
 from bufferscope.studies.sizing.line import SIMULATED_PACKET_BYTES, Line, read_line
 from bufferscope.studies.sizing.search import Carry, Found, carried, search
 from bufferscope.studies.sizing.settings import DEVICE, Setting, fifo, settings
@@ -30,7 +30,7 @@ class Sizing:
     """What was not simulated, and why."""
 
     @cached_property
-    def answers(self) -> tuple[Answer, ...]:
+    def answers(self) -> tuple[EquationResult, ...]:
         """What the equations say."""
         return tuple(answers(self.line))
 

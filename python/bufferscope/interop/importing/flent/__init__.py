@@ -15,7 +15,7 @@ from bufferscope.interop.external_runs import traffic_name
 from bufferscope.interop.importing.content import Unusable
 from bufferscope.interop.importing.flent import series as naming
 from bufferscope.interop.importing.flent.file import MOST_MSS_BYTES, DataFile, Series
-from bufferscope.interop.importing.flent.series import Kind, base_of, kind_of
+from bufferscope.interop.importing.flent.series import SeriesKind, base_of, kind_of
 from bufferscope.interop.importing.flent.values import READ_STATE, acknowledged, has_rates, probes, samples
 from bufferscope.interop.importing.result import Reading, Sample
 from bufferscope.interop.importing.values import LONGEST_NS, mapping, number, text, whole
@@ -102,13 +102,13 @@ class _Taker:
         for name in self.file.names:
             series = self.file.series(name)
             match kind_of(series, self.file):
-                case Kind.RATE:
+                case SeriesKind.RATE:
                     self._rate(series)
-                case Kind.ROUND_TRIPS:
+                case SeriesKind.ROUND_TRIPS:
                     self._round_trips(series)
-                case Kind.PART:
+                case SeriesKind.PART:
                     self._part(series)
-                case Kind.OTHER:
+                case SeriesKind.OTHER:
                     self.left.unknown.append(_described(series))
                 case _:
                     pass

@@ -23,7 +23,7 @@ _WAY = re.compile(r"\b(?P<way>up|down)(?:load)?(?=$| |::)")
 _PING = re.compile(r"Ping \(ms\) ?(?P<part>.*)")
 
 
-class Kind(Enum):
+class SeriesKind(Enum):
     """What is made of a series."""
 
     RATE = "a flow"
@@ -33,15 +33,15 @@ class Kind(Enum):
     OTHER = "nothing"
 
 
-def kind_of(series: Series, file: DataFile) -> Kind:
+def kind_of(series: Series, file: DataFile) -> SeriesKind:
     """What a series is."""
     if _is_part(series, file):
-        return Kind.PART
+        return SeriesKind.PART
     if _is_computed(series):
-        return Kind.COMPUTED
+        return SeriesKind.COMPUTED
     if _is_rate(series):
-        return Kind.RATE
-    return Kind.ROUND_TRIPS if _is_round_trip(series) else Kind.OTHER
+        return SeriesKind.RATE
+    return SeriesKind.ROUND_TRIPS if _is_round_trip(series) else SeriesKind.OTHER
 
 
 def base_of(name: str) -> tuple[str, str]:
