@@ -46,7 +46,7 @@ CLASSES: Mapping[str, tuple[type, ...]] = {
     "Comparisons": (comparing.Comparison, comparing.PointComparison, comparing.Difference),
     "Explanations": (explanation.Explanation, explanation.Statement, explanation.Cause),
     "Choices": (choice.Choice, choice.MeasuredCandidate),
-    "Sizes": (sizing.Sizing, equations.EquationResult, search.Found, search.MeasuredQueue, Setting),
+    "Sizes": (sizing.Sizing, equations.EquationResult, search.SimulatedSizing, search.MeasuredQueue, Setting),
 }  # fmt: skip
 METRICS: tuple[Function, ...] = tuple(
     getattr(metrics, name) for name in metrics.__all__ if inspect.isfunction(inspect.unwrap(getattr(metrics, name)))

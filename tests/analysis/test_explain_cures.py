@@ -9,7 +9,7 @@ from homes import HOME, simulated
 from laboratory import Answer
 
 import bufferscope as bs
-from bufferscope.analysis.explanation.cures import Tried, _less, cures
+from bufferscope.analysis.explanation.cures import CureResult, _less, cures
 from bufferscope.analysis.explanation.diagnosis import diagnose
 from bufferscope.analysis.explanation.evidence import evidence
 from bufferscope.analysis.explanation.remedies import remedies
@@ -138,8 +138,8 @@ def test_a_run_whose_pings_go_to_the_gateway_is_judged_by_others(cli: Cli, tmp_p
 
 
 def test_traffic_that_gets_much_less_is_named() -> None:
-    before = Tried(40.0, 50.0, 30e6, {"down": 28e6, "up": 2e6}, None)
-    after = Tried(40.0, 50.0, 30e6, {"down": 28.4e6, "up": 1.6e6}, None)
+    before = CureResult(40.0, 50.0, 30e6, {"down": 28e6, "up": 2e6}, None)
+    after = CureResult(40.0, 50.0, 30e6, {"down": 28.4e6, "up": 1.6e6}, None)
     assert [text.replace("\xa0", " ") for text in _less(before, after)] == [
         "of which up gets 1.6 Mbit/s instead of 2 Mbit/s"
     ]

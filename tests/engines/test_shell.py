@@ -350,7 +350,9 @@ def test_the_request_is_the_one_that_the_agent_reads(tmp_path: Path) -> None:
     from bufferscope.engines.shell import request
     from bufferscope.model.experiment import load
 
-    network = request.ShellNetwork(load(write(tmp_path, LAB)).points[0], [request.Beside.parse("h2=a=b")], True, 4)
+    network = request.ShellNetwork(
+        load(write(tmp_path, LAB)).points[0], [request.BackgroundCommand.parse("h2=a=b")], True, 4
+    )
     document = json.loads(request.build(network, "h3"))
     assert document["on"] == "h3"
     assert document["network"]["build"]["with"] == [{"on": "h2", "command": "a=b"}]

@@ -14,7 +14,7 @@ from bufferscope.engines import REGISTRY
 from bufferscope.model.experiment import load
 from bufferscope.running.job import ExperimentSource, Task
 from bufferscope.store import ingest as arriving
-from bufferscope.store.metadata import Foreseen
+from bufferscope.store.metadata import InitialMetadata
 
 Files = dict[str, Any]
 
@@ -26,7 +26,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> bs.Run:
     return bs.run(write(directory, SMALL), seed=7, out=directory).runs[0]
 
 
-def foreseen(run: bs.Run) -> Foreseen:
+def foreseen(run: bs.Run) -> InitialMetadata:
     """What is known of the run before it arrives."""
     path = run.path.parents[1] / "lab.toml"
     task = Task(load(path), 0, 7, REGISTRY["sim"], Path())

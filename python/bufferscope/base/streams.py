@@ -28,7 +28,7 @@ class Output(io.TextIOWrapper):
             raise
 
 
-class Unheard(io.TextIOWrapper):
+class TolerantStderr(io.TextIOWrapper):
     """Standard error. If it can't be written (it is full, or its reader has exited), the work goes on all the same."""
 
     def write(self, text: str) -> int:
@@ -56,7 +56,7 @@ def make_usable() -> None:
         sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encodings[0])
     out, err = (io.FileIO(number, "w", closefd=False) for number in (1, 2))
     sys.stdout = Output(io.BufferedWriter(out), encodings[1], "backslashreplace", line_buffering=out.isatty())
-    sys.stderr = Unheard(err, encodings[2], "backslashreplace", write_through=True)
+    sys.stderr = TolerantStderr(err, encodings[2], "backslashreplace", write_through=True)
 
 
 def give_up_output() -> None:

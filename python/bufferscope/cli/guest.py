@@ -9,7 +9,7 @@ from bufferscope.cli import options
 from bufferscope.cli.saying import note
 
 if TYPE_CHECKING:
-    from bufferscope.engines.guest.cache_gc import Kept
+    from bufferscope.engines.guest.cache_gc import CacheEntry
 
 app = typer.Typer(
     name="guest",
@@ -98,14 +98,14 @@ def prune() -> None:
         print("Nothing to remove: every guest in the cache is needed.")
 
 
-def _print_kept(title: str, kept: "list[Kept]") -> None:
+def _print_kept(title: str, kept: "list[CacheEntry]") -> None:
     from bufferscope.cli.tables import print_rows
 
     rows = [(each.kind, each.release or "", _size([each]), each.path.name) for each in kept]
     print_rows(title, ("Kind", "Kernel", "Size", "Name"), rows)
 
 
-def _size(kept: "list[Kept]") -> str:
+def _size(kept: "list[CacheEntry]") -> str:
     return f"{sum(each.size_bytes for each in kept) / 2**20:.1f} MiB"
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bufferscope.cli.saying import note
 from bufferscope.cli.work import Work
-from bufferscope.running.executors import Unwatched, Watcher
+from bufferscope.running.executors import NullWatcher, Watcher
 from bufferscope.running.job import Task
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def shown(tasks: Sequence[Task], *, silent: bool, afterwards_s: float = 0.0) -> 
     The time left includes `afterwards_s`, which is expected to be needed when all runs are finished.
     """
     if silent:
-        yield Unwatched()
+        yield NullWatcher()
     elif sys.stderr.isatty():
         with _bar(runs=True) as progress:
             yield Bar(progress, tasks, afterwards_s)

@@ -92,7 +92,7 @@ def shell(
     if not quiet:
         tell([loaded])
     network = request.ShellNetwork(
-        one_point(loaded, point or ()), [request.Beside.parse(text) for text in beside or ()], traffic, seed
+        one_point(loaded, point or ()), [request.BackgroundCommand.parse(text) for text in beside or ()], traffic, seed
     )
     ending = shells[engine].run(
         network, on, command or (), kernel=kernel, quiet=quiet, note=_unheard if quiet else _note

@@ -8,7 +8,7 @@ from rich.text import Text
 from bufferscope.base.fmt import quantity
 from bufferscope.cli.documents import estimate_values
 from bufferscope.cli.terminal import console, plain_table
-from bufferscope.studies.sizing import EquationResult, Found, MeasuredQueue, Sizing, fmt
+from bufferscope.studies.sizing import EquationResult, MeasuredQueue, SimulatedSizing, Sizing, fmt
 
 
 def print_sizing(sized: Sizing, out: Path) -> None:
@@ -32,7 +32,7 @@ def print_sizing(sized: Sizing, out: Path) -> None:
         _say(note)
 
 
-def _print_found(sized: Sizing, found: Found) -> None:
+def _print_found(sized: Sizing, found: SimulatedSizing) -> None:
     table = plain_table("Checked by simulation")
     table.add_column("Queue")
     for heading in fmt.HEADINGS:
@@ -92,7 +92,7 @@ def document(sized: Sizing) -> dict[str, object]:
     }
 
 
-def _measured(found: Found, each: MeasuredQueue) -> dict[str, object]:
+def _measured(found: SimulatedSizing, each: MeasuredQueue) -> dict[str, object]:
     return {
         "name": each.name,
         "limit_packets": each.limit_packets,

@@ -53,7 +53,7 @@ class AgreementView:
     points: tuple[AgreementPointView, ...]
     parameters: tuple[parameters.Table, ...]
     runs: stored.RunList
-    warnings: tuple[stored.Warned, ...]
+    warnings: tuple[stored.WarningView, ...]
     contents: tuple[ContentsEntry, ...]
     commands: tuple[str, ...]
     provenance: tuple[str, ...]

@@ -62,7 +62,7 @@ class ComparisonPage:
     contents: tuple[ContentsEntry, ...]
     undrawn: int
     """How many points have no charts of their own."""
-    warnings: tuple[stored.Warned, ...]
+    warnings: tuple[stored.WarningView, ...]
     parameters: tuple[parameters.Table, ...]
     runs: stored.RunList
     commands: tuple[str, ...]

@@ -17,7 +17,7 @@ MOST_OF_MANY = 4
 
 
 @dataclass(frozen=True)
-class Told:
+class SentenceView:
     """A sentence."""
 
     sentence: str
@@ -35,8 +35,8 @@ class ExplainedPointView:
 
     label: str
     """Empty if there is only one point."""
-    verdict: Told
-    statements: tuple[Told, ...]
+    verdict: SentenceView
+    statements: tuple[SentenceView, ...]
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ def _point(point: "PlottedPoint", section: str, drawn: Mapping[str, str]) -> Exp
     return ExplainedPointView(point.label, verdict, tuple(others))
 
 
-def _told(statements: Sequence[Statement], section: str, drawn: Mapping[str, str]) -> Iterator[Told]:
+def _told(statements: Sequence[Statement], section: str, drawn: Mapping[str, str]) -> Iterator[SentenceView]:
     for statement in statements:
         anchor = statement.anchor(section) if statement.figure in drawn else None
         title = drawn.get(statement.figure or "", "")
-        yield Told(statement.sentence, statement.unknown or "", anchor or "", title)
+        yield SentenceView(statement.sentence, statement.unknown or "", anchor or "", title)

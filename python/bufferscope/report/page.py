@@ -51,7 +51,7 @@ class ExperimentView:
     overrides: tuple[str, ...]
     brief: str
     """What part of the experiment was run; empty if all of it was."""
-    warnings: tuple[stored.Warned, ...]
+    warnings: tuple[stored.WarningView, ...]
     topology: plotting.TopologyView
     figures: tuple[drawing.FigureView, ...]
     missing: tuple[drawing.MissingFigure, ...]

@@ -50,17 +50,17 @@ class RunList:
 
 
 @dataclass(frozen=True)
-class Warned:
+class WarningView:
     """A warning, and how many of the runs have it, in words."""
 
     text: str
     whom: str
 
 
-def warnings(runs: Sequence["Run"]) -> tuple[Warned, ...]:
+def warnings(runs: Sequence["Run"]) -> tuple[WarningView, ...]:
     """Each different warning of the runs once, in the order in which they first appear."""
     counted = Counter(warning for run in runs for warning in dict.fromkeys(run.warnings))
-    return tuple(Warned(text, _whom(count, len(runs))) for text, count in counted.items())
+    return tuple(WarningView(text, _whom(count, len(runs))) for text, count in counted.items())
 
 
 def _whom(warned: int, runs: int) -> str:

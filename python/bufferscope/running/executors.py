@@ -39,7 +39,7 @@ class Watcher(Protocol):
         """The run is stored."""
 
 
-class Unwatched:
+class NullWatcher:
     """A watcher that does nothing."""
 
     def advanced(self, task: Task, now_ns: int) -> None:

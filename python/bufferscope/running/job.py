@@ -18,7 +18,7 @@ from bufferscope.model.experiment import Experiment, Point
 from bufferscope.model.scenario import scenario_digest
 from bufferscope.results.expectations import concerning
 from bufferscope.store import FORMAT, partition
-from bufferscope.store.metadata import About, Foreseen, MemberFacts, Observed
+from bufferscope.store.metadata import ExperimentMetadata, InitialMetadata, MemberFacts, Observed
 from bufferscope.store.writing import directory_name, write_metadata
 
 
@@ -122,7 +122,7 @@ class Task:
         """The same as plain data."""
         return Job(ExperimentSource.of(self.experiment), self.position, self.seed, self.engine.name, self.engine.kernel)
 
-    def about(self) -> About:
+    def about(self) -> ExperimentMetadata:
         """The part of `run.json` about the experiment's file, without anything that an engine uses.
 
         It has the swept keys only with the number and a digest of their values, and only this run's expectations.
@@ -137,7 +137,7 @@ class Task:
             "expectations": concerning(experiment.expectations, self.position),
         }
 
-    def foreseen(self, identity: str | None) -> Foreseen:
+    def foreseen(self, identity: str | None) -> InitialMetadata:
         """The part of `run.json` that is known before the run, for an engine of this identity."""
         return {
             "format": FORMAT,

@@ -7,7 +7,7 @@ from bufferscope.base.errors import EngineError, InputError, check_number
 from bufferscope.engines import Engine
 from bufferscope.model.experiment import Experiment
 from bufferscope.model.scenario import LARGEST_SEED
-from bufferscope.running.executors import Ended, Unwatched, Watcher, executor, how_to_run_others
+from bufferscope.running.executors import Ended, NullWatcher, Watcher, executor, how_to_run_others
 from bufferscope.running.job import Task
 from bufferscope.store.run import Run
 from bufferscope.store.writing import prepare
@@ -97,7 +97,7 @@ def execute(
             chosen.check(tasks)
             for directory in dict.fromkeys(task.experiment_dir for task in tasks):
                 prepare(directory)
-            chosen.carry_out(tasks, watcher or Unwatched(), ended)
+            chosen.carry_out(tasks, watcher or NullWatcher(), ended)
     except KeyboardInterrupt:
         raise Interrupted(_finished(tasks, ended), len(tasks)) from None
     failures = [(task, _failure(error)) for task in tasks if isinstance(error := ended[task], BaseException)]

@@ -48,7 +48,7 @@ class FileWords(TypedDict, total=False):
     population: PopulationWords
 
 
-class About(TypedDict):
+class ExperimentMetadata(TypedDict):
     """The part of `run.json` about the experiment's file: nothing in it influences the records."""
 
     title: str
@@ -72,7 +72,7 @@ class MemberFacts(TypedDict, total=False):
     member: Member
 
 
-class Foreseen(About, MemberFacts):
+class InitialMetadata(ExperimentMetadata, MemberFacts):
     """The part of `run.json` that is known before the run."""
 
     format: int
@@ -197,7 +197,7 @@ class TableFile(TypedDict):
     sha256: str
 
 
-class Metadata(Foreseen, Observed):
+class Metadata(InitialMetadata, Observed):
     """The content of a `run.json`, with every optional key filled in."""
 
     files: dict[str, TableFile]

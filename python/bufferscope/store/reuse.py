@@ -8,7 +8,7 @@ from typing import NamedTuple
 from bufferscope.base.errors import StoreError
 from bufferscope.model.scenario import Scenario
 from bufferscope.store import tables
-from bufferscope.store.metadata import About
+from bufferscope.store.metadata import ExperimentMetadata
 from bufferscope.store.partition import Partition, partitions_in
 from bufferscope.store.reading import is_run, read_metadata
 from bufferscope.store.run import Run
@@ -17,7 +17,7 @@ from bufferscope.store.writing import rewrite_metadata
 _log = logging.getLogger(__name__)
 
 
-def stored(directory: Path, identity: str | None, scenario: Scenario, about: About) -> Run | None:
+def stored(directory: Path, identity: str | None, scenario: Scenario, about: ExperimentMetadata) -> Run | None:
     """The run in this directory if it is undamaged, of this scenario and by an engine of this identity; else None.
 
     Its records stay as they are. `about` is what the experiment's file says now (title, document, expectations, ...);
@@ -49,7 +49,7 @@ class Wanted(NamedTuple):
 
     identity: str | None
     scenario: Scenario
-    about: Callable[[], About]
+    about: Callable[[], ExperimentMetadata]
 
 
 def stored_together(experiment_dir: Path, wanted: Callable[[str], Wanted | None]) -> dict[str, Run]:
@@ -80,9 +80,9 @@ def stored_together(experiment_dir: Path, wanted: Callable[[str], Wanted | None]
     return found
 
 
-def _alike(partition: Partition, wanted: Callable[[str], Wanted | None]) -> dict[str, About]:
+def _alike(partition: Partition, wanted: Callable[[str], Wanted | None]) -> dict[str, ExperimentMetadata]:
     """The wanted runs of a partition, each with the current values from the experiment's file."""
-    alike: dict[str, About] = {}
+    alike: dict[str, ExperimentMetadata] = {}
     for name, meta in zip(partition.names, partition.metadata, strict=True):
         want = wanted(name)
         if want and want.identity and (meta["engine_identity"], meta["scenario"]) == (want.identity, want.scenario):

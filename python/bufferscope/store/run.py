@@ -163,7 +163,7 @@ class BaseRun(ABC):
     @cached_property
     def figures(self) -> "Mapping[str, Chart]":
         """The run's charts by name: `run.figures["rtt"]`; each is drawn when it is looked up."""
-        found: Mapping[str, Chart] = attached("figures")(Alone((self,)))
+        found: Mapping[str, Chart] = attached("figures")(SingleRunResult((self,)))
         return found
 
     def _repr_html_(self) -> str:
@@ -171,7 +171,7 @@ class BaseRun(ABC):
 
 
 @dataclass(frozen=True)
-class Alone:
+class SingleRunResult:
     """A single run in the form in which figures take a result."""
 
     runs: tuple[BaseRun]

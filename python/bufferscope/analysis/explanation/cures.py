@@ -35,7 +35,7 @@ Step = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Tried:
+class CureResult:
     """What a simulation gave."""
 
     rtt_p50_ms: float | None
@@ -117,7 +117,7 @@ class _File:
             raise NotSimulatedError(str(error).splitlines()[0]) from None
         return own != changed
 
-    def tried(self, remedy: Remedy) -> Tried:
+    def tried(self, remedy: Remedy) -> CureResult:
         """Simulate the experiment with these changes."""
         try:
             run = Simulation(self._with(remedy), seed=self.seed).finish()
@@ -152,7 +152,7 @@ def _ping(run: RunRecords) -> dict[str, object]:
     return {"name": unused_name(run.scenario, PING), "kind": "ping", "from": near, "to": far, "interval": "97ms"}
 
 
-def _tried(found: Evidence) -> Tried:
+def _tried(found: Evidence) -> CureResult:
     asked = next(iter(along_data(found)), None)
     times = [asked.rows["rtt_ns"].fill_null(2**62).quantile(part, "higher") for part in (0.5, 0.95)] if asked else []
     median, tail = (None if time is None or time >= 2**62 else time / 1e6 for time in times or (None, None))
@@ -161,10 +161,10 @@ def _tried(found: Evidence) -> Tried:
         name = each.way.entry["name"]
         goodput[name] = goodput.get(name, 0.0) + each.goodput_bps * each.seconds / found.window.seconds
     score = mos(asked)[0] if asked and median is not None else None
-    return Tried(median, tail, sum(goodput.values()), goodput, score)
+    return CureResult(median, tail, sum(goodput.values()), goodput, score)
 
 
-def _statement(remedy: Remedy, before: Tried, after: Tried) -> Statement:
+def _statement(remedy: Remedy, before: CureResult, after: CureResult) -> Statement:
     numbers: dict[str, Number] = {"cure": remedy.name}
     for name in ("rtt_p50_ms", "rtt_p95_ms", "goodput_bps", "call_mos"):
         for when, tried in (("before", before), ("after", after)):
@@ -176,13 +176,13 @@ def _statement(remedy: Remedy, before: Tried, after: Tried) -> Statement:
     return Statement("cure", sentence, numbers, None)
 
 
-def _delay(before: Tried, after: Tried) -> str:
+def _delay(before: CureResult, after: CureResult) -> str:
     if after.rtt_p50_ms is None or before.rtt_p50_ms is None:
         return "more than half of the pings are lost" if after.rtt_p50_ms is None else ""
     return f"a median RTT of {_ms(after.rtt_p50_ms)} instead of {_ms(before.rtt_p50_ms)}"
 
 
-def _goodput(before: Tried, after: Tried) -> str:
+def _goodput(before: CureResult, after: CureResult) -> str:
     if not before.goodput_bps and not after.goodput_bps:
         return ""
     if abs(after.goodput_bps - before.goodput_bps) <= ALIKE * before.goodput_bps:
@@ -190,7 +190,7 @@ def _goodput(before: Tried, after: Tried) -> str:
     return f"a goodput of {fmt.rate(after.goodput_bps)} instead of {fmt.rate(before.goodput_bps)}"
 
 
-def _less(before: Tried, after: Tried) -> Iterator[str]:
+def _less(before: CureResult, after: CureResult) -> Iterator[str]:
     """The sources that get much less, if there are several."""
     for name, had in before.by_traffic.items():
         gets = after.by_traffic.get(name, 0.0)
@@ -198,7 +198,7 @@ def _less(before: Tried, after: Tried) -> Iterator[str]:
             yield f"of which {name} gets {fmt.rate(gets)} instead of {fmt.rate(had)}"
 
 
-def _call(before: Tried, after: Tried) -> str:
+def _call(before: CureResult, after: CureResult) -> str:
     if before.call_mos is None or after.call_mos is None:
         return ""
     return f"a call scores {after.call_mos:.2f} instead of {before.call_mos:.2f}"

@@ -18,10 +18,10 @@ import polars as pl
 
 from bufferscope.analysis.explanation.evidence import Evidence
 from bufferscope.analysis.explanation.harm import Harm, harm
-from bufferscope.analysis.explanation.limits import Limit, Limited, full_port, limited
+from bufferscope.analysis.explanation.limits import Limit, LimitedFlow, full_port, limited
 from bufferscope.analysis.explanation.pings import Pings
 from bufferscope.analysis.explanation.places import separates, wifi_name
-from bufferscope.analysis.explanation.standing import SLOWER, Standing
+from bufferscope.analysis.explanation.standing import SLOWER, StandingQueue
 from bufferscope.analysis.explanation.statement import Cause
 from bufferscope.analysis.findings import LEAST_ADDED_MS, LEAST_ADDED_SHARE
 from bufferscope.model.network import traffic_of_flow
@@ -58,12 +58,12 @@ class Diagnosis:
     """The main cause of a run, and what it rests on."""
 
     cause: Cause
-    queue: Standing | None = None
+    queue: StandingQueue | None = None
     """The queue, if it is the cause."""
     layer: str | None = None
-    main: Limited | None = None
+    main: LimitedFlow | None = None
     """The flow that is limited, if that is the cause."""
-    limits: tuple[Limited, ...] = ()
+    limits: tuple[LimitedFlow, ...] = ()
     """The limit of each flow that lasts."""
     harm: Harm | None = None
     """What is bad for pings or calls, if that is the cause, or why it is not said that nothing is wrong."""
@@ -119,7 +119,7 @@ def round_trip_s(found: Evidence, port: str) -> float:
     return min(across, default=0.0)
 
 
-def _counts(found: Evidence, queue: Standing) -> bool:
+def _counts(found: Evidence, queue: StandingQueue) -> bool:
     is_plain = found.is_unmanaged(queue) and queue.delay_s >= LEAST_ADDED_S and queue.standing_share >= STANDS
     if not is_plain and not is_much(queue.delay_s, round_trip_s(found, queue.port)):
         return False
@@ -130,7 +130,7 @@ def _counts(found: Evidence, queue: Standing) -> bool:
     return max(seen) >= max(AGREE * queue.delay_s, least_s)
 
 
-def seen_s(found: Evidence, pings: Pings, queue: Standing) -> float:
+def seen_s(found: Evidence, pings: Pings, queue: StandingQueue) -> float:
     """What pings wait; for a queue that may keep them apart, in its direction, and without shared queues there."""
     if not is_separate(found, queue):
         return pings.added_s(0.5)
@@ -140,12 +140,12 @@ def seen_s(found: Evidence, pings: Pings, queue: Standing) -> float:
     return pings.added_towards_s(queue.port, 0.5) - shared_s
 
 
-def is_separate(found: Evidence, queue: Standing) -> bool:
+def is_separate(found: Evidence, queue: StandingQueue) -> bool:
     """Whether each flow may wait in a queue of its own."""
     return queue.deepest.layer != "ring" and separates(found.ports[queue.port].queue)
 
 
-def _largest(found: Evidence, counting: Standing) -> Standing:
+def _largest(found: Evidence, counting: StandingQueue) -> StandingQueue:
     """The shared queue with the largest share, which may be one that comes and goes beside the one that counts."""
     larger = (queue for queue in found.standing if queue.mean_s > counting.mean_s)
     return next(
@@ -153,7 +153,7 @@ def _largest(found: Evidence, counting: Standing) -> Standing:
     )
 
 
-def _several(found: Evidence) -> list[Standing]:
+def _several(found: Evidence) -> list[StandingQueue]:
     """The queues in which pings wait long only together, that with the largest share first."""
     for each in found.pings:
         added_s = each.added_s(0.5)
@@ -170,7 +170,7 @@ def is_much(added_s: float, own_s: float) -> bool:
     return added_s >= LEAST_ADDED_S and (added_s >= LEAST_ADDED_SHARE * own_s or added_s >= MUCH_ADDED_S)
 
 
-def _of_queue(found: Evidence, queue: Standing, limits: tuple[Limited, ...]) -> Diagnosis:
+def _of_queue(found: Evidence, queue: StandingQueue, limits: tuple[LimitedFlow, ...]) -> Diagnosis:
     total = sum(layer.mean_s for layer in queue.layers)
     in_ring = sum(layer.mean_s for layer in queue.layers if layer.layer == "ring")
     if total and in_ring / total >= IN_RING:
@@ -193,7 +193,7 @@ def _unexplained(found: Evidence) -> str | None:
     return None
 
 
-def _of_flows(found: Evidence, limits: Sequence[Limited]) -> Diagnosis:
+def _of_flows(found: Evidence, limits: Sequence[LimitedFlow]) -> Diagnosis:
     spoiled = [each for each in limits if each.limit in SPOILED and _is_spoiled(found, each)]
     if spoiled:
         main = max(spoiled, key=lambda each: _foregone(found, each))
@@ -225,18 +225,18 @@ def _of_harm(found: Evidence, bad: Harm, by_flows: Diagnosis) -> Diagnosis:
     )
 
 
-def _is_spoiled(found: Evidence, each: Limited) -> bool:
+def _is_spoiled(found: Evidence, each: LimitedFlow) -> bool:
     """Whether a limit leaves much of the path unused."""
     if full_port(found, each.sender):
         return False
     return each.limit is not Limit.QUEUE or _used(found, each) < LEAST_USED
 
 
-def _used(found: Evidence, each: Limited) -> float:
+def _used(found: Evidence, each: LimitedFlow) -> float:
     """The largest share of what a port on a flow's way can pass on that is sent."""
     return max((found.queues[port.name].used for port in each.sender.way.out if port.name in found.queues), default=0.0)
 
 
-def _foregone(found: Evidence, each: Limited) -> float:
+def _foregone(found: Evidence, each: LimitedFlow) -> float:
     """What the slowest link on a flow's way could still have carried."""
     return each.sender.way.rate_bps - each.sender.goodput_bps

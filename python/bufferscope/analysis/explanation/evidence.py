@@ -7,7 +7,7 @@ from bufferscope.analysis.explanation.losses import Losses, losses
 from bufferscope.analysis.explanation.pings import Pings, pings
 from bufferscope.analysis.explanation.places import does_nothing
 from bufferscope.analysis.explanation.senders import BULK, Sender, Way, load_window, senders, ways
-from bufferscope.analysis.explanation.standing import Standing, by_delay, standing
+from bufferscope.analysis.explanation.standing import StandingQueue, by_delay, standing
 from bufferscope.metrics.records import RunRecords, was_changed
 from bufferscope.metrics.window import Window
 from bufferscope.model.network import Port, ports
@@ -25,7 +25,7 @@ class Evidence:
     window: Window
     """The part of the run with load."""
     ways: Mapping[str, Way]
-    queues: Mapping[str, Standing]
+    queues: Mapping[str, StandingQueue]
     senders: tuple[Sender, ...]
     losses: Mapping[str, Losses]
     pings: tuple[Pings, ...]
@@ -45,12 +45,12 @@ class Evidence:
         return [way for way in self.ways.values() if way.entry["kind"] in BULK]
 
     @property
-    def standing(self) -> list[Standing]:
+    def standing(self) -> list[StandingQueue]:
         """The queues that data or pings meet, the longest median delay first."""
         met = {port.name for way in self.ways.values() for port in (*way.out, *way.back)}
         return [each for each in by_delay(self.queues) if each.port in met]
 
-    def is_unmanaged(self, queue: Standing) -> bool:
+    def is_unmanaged(self, queue: StandingQueue) -> bool:
         """Whether the deepest layer of a port does nothing about its queue until it is full."""
         return queue.deepest.layer == "ring" or does_nothing(self.ports[queue.port].queue)
 

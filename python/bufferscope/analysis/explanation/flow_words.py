@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from bufferscope.analysis.explanation import fmt
 from bufferscope.analysis.explanation.diagnosis import Diagnosis
 from bufferscope.analysis.explanation.evidence import Evidence
-from bufferscope.analysis.explanation.limits import Limit, Limited
+from bufferscope.analysis.explanation.limits import Limit, LimitedFlow
 from bufferscope.analysis.explanation.places import wifi_name
 from bufferscope.analysis.explanation.statement import Number, Statement
 
@@ -16,7 +16,7 @@ DERIVED = "The kernel does not count drops by flow: losses beyond the drops of i
 
 def flow_statements(found: Evidence, diagnosis: Diagnosis) -> Iterator[Statement]:
     """What limited each long flow; many flows with the same limit share a sentence."""
-    together: dict[Limit, list[Limited]] = {}
+    together: dict[Limit, list[LimitedFlow]] = {}
     for each in diagnosis.limits:
         together.setdefault(each.limit, []).append(each)
     for limit, alike in together.items():
@@ -26,13 +26,13 @@ def flow_statements(found: Evidence, diagnosis: Diagnosis) -> Iterator[Statement
             yield from (flow_statement(found, each) for each in alike)
 
 
-def _of_many(found: Evidence, limit: Limit, alike: Sequence[Limited]) -> Statement:
+def _of_many(found: Evidence, limit: Limit, alike: Sequence[LimitedFlow]) -> Statement:
     total = sum(each.sender.goodput_bps * each.sender.seconds for each in alike) / found.window.seconds
     sentence = f"{len(alike)} flows, {fmt.rate(total)} together: limited by {_words(limit)}."
     return Statement("sender", sentence, {"limit": str(limit), "flows": len(alike), "goodput_bps": total}, "goodput")
 
 
-def flow_statement(found: Evidence, each: Limited) -> Statement:
+def flow_statement(found: Evidence, each: LimitedFlow) -> Statement:
     """What limited one flow."""
     sender = each.sender
     begin = f"{sender.flow} gets {fmt.rate(sender.goodput_bps)}"
@@ -79,7 +79,7 @@ def _words(limit: Limit) -> str:
     }[limit]
 
 
-def _of_window(each: Limited, begin: str, numbers: dict[str, Number]) -> Statement:
+def _of_window(each: LimitedFlow, begin: str, numbers: dict[str, Number]) -> Statement:
     sender = each.sender
     held = sender.way.held_bytes
     numbers |= {"inflight_bytes": sender.inflight_bytes, "held_bytes": held}
@@ -97,14 +97,14 @@ def _of_window(each: Limited, begin: str, numbers: dict[str, Number]) -> Stateme
     return Statement("sender", f"{sentence}.", numbers, figure, unknown)
 
 
-def _application(each: Limited) -> str:
+def _application(each: LimitedFlow) -> str:
     if not each.sender.is_tcp:
         return "its source sends at that rate"
     part = "" if each.share is None else f", in {fmt.percent(each.share)} of the samples"
     return f"its application writes no more data{part}"
 
 
-def _of_losses(found: Evidence, each: Limited, begin: str, numbers: dict[str, Number]) -> Statement:
+def _of_losses(found: Evidence, each: LimitedFlow, begin: str, numbers: dict[str, Number]) -> Statement:
     lost = found.losses[each.sender.flow]
     outside = each.limit is Limit.LOSS
     count = lost.on_wire if outside else lost.in_queue

@@ -14,7 +14,7 @@ from bufferscope.analysis.explanation.effects import GAME_LIMITS_S, MANY_DISSATI
 from bufferscope.analysis.explanation.evidence import Evidence
 from bufferscope.analysis.explanation.losses import busiest, lost_packets, sees_flows
 from bufferscope.analysis.explanation.pings import Pings
-from bufferscope.analysis.explanation.standing import Standing
+from bufferscope.analysis.explanation.standing import StandingQueue
 from bufferscope.analysis.explanation.statement import Number
 from bufferscope.analysis.findings import LEAST_ADDED_MS, LEAST_LOST, is_lossy
 from bufferscope.metrics.measuring import metric
@@ -33,7 +33,7 @@ class Harm:
     """The port in which the packets were lost."""
     on_wire: bool = False
     """Whether they were lost outside of a queue."""
-    queue: Standing | None = None
+    queue: StandingQueue | None = None
     """The queue that comes and goes, if it is the reason."""
     is_path: bool = False
     """Whether the empty path is as bad."""

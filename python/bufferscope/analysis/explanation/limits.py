@@ -32,7 +32,7 @@ class Limit(StrEnum):
 
 
 @dataclass(frozen=True)
-class Limited:
+class LimitedFlow:
     """A flow and its limit."""
 
     sender: Sender
@@ -43,36 +43,36 @@ class Limited:
     """The share of its time for which the limit held; None if it is not measured."""
 
 
-def limited(found: Evidence, sender: Sender) -> Limited:
+def limited(found: Evidence, sender: Sender) -> LimitedFlow:
     """The limit of a flow. What its own host says comes first: only a flow that its ends do not stop asks the path."""
     if not sender.is_tcp:
         full = full_port(found, sender)
-        return Limited(sender, Limit.LINK, full) if full else Limited(sender, Limit.APPLICATION)
+        return LimitedFlow(sender, Limit.LINK, full) if full else LimitedFlow(sender, Limit.APPLICATION)
     if sender.receiver_share >= MOST:
-        return Limited(sender, Limit.RECEIVER, share=sender.receiver_share)
+        return LimitedFlow(sender, Limit.RECEIVER, share=sender.receiver_share)
     if sender.buffer_share >= MOST:
-        return Limited(sender, Limit.BUFFER, share=sender.buffer_share)
+        return LimitedFlow(sender, Limit.BUFFER, share=sender.buffer_share)
     application = max(sender.application_share, sender.idle_share)
     if application >= MOST and sender.always_writes:
-        return Limited(sender, Limit.BUFFER, share=application)
+        return LimitedFlow(sender, Limit.BUFFER, share=application)
     if application >= MOST:
-        return Limited(sender, Limit.APPLICATION, share=application)
+        return LimitedFlow(sender, Limit.APPLICATION, share=application)
     full = full_port(found, sender)
     if full:
-        return Limited(sender, Limit.LINK, full)
+        return LimitedFlow(sender, Limit.LINK, full)
     return _unfilled(found, sender)
 
 
-def _unfilled(found: Evidence, sender: Sender) -> Limited:
+def _unfilled(found: Evidence, sender: Sender) -> LimitedFlow:
     """The limit of a flow that always has data to send and does not fill its path."""
     lost = found.losses.get(sender.flow)
     if lost and lost.on_wire >= FEWEST_LOSSES and lost.on_wire >= lost.in_queue:
-        return Limited(sender, Limit.LOSS, lost.port)
+        return LimitedFlow(sender, Limit.LOSS, lost.port)
     if lost and lost.in_queue >= FEWEST_LOSSES:
-        return Limited(sender, Limit.QUEUE, lost.queue_port)
+        return LimitedFlow(sender, Limit.QUEUE, lost.queue_port)
     if _is_fixed(sender, lost):
-        return Limited(sender, Limit.FIXED)
-    return Limited(sender, Limit.START if sender.is_starting else Limit.UNKNOWN)
+        return LimitedFlow(sender, Limit.FIXED)
+    return LimitedFlow(sender, Limit.START if sender.is_starting else Limit.UNKNOWN)
 
 
 def _is_fixed(sender: Sender, lost: Losses | None) -> bool:

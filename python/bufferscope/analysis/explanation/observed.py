@@ -11,7 +11,7 @@ import polars as pl
 from bufferscope.analysis.explanation import fmt
 from bufferscope.analysis.explanation.effects import effects
 from bufferscope.analysis.explanation.evidence import Evidence
-from bufferscope.analysis.explanation.seen import SEEN_FROM, Seen, seen
+from bufferscope.analysis.explanation.seen import SEEN_FROM, ObservedFlow, seen
 from bufferscope.analysis.explanation.senders import Sender
 from bufferscope.analysis.explanation.standing import episodes, spans
 from bufferscope.analysis.explanation.statement import Cause, Explanation, Number, Statement
@@ -43,7 +43,7 @@ def explain_observed(found: Evidence) -> Explanation:
     return Explanation(found.run.id, cause, None, None, flow, tuple(statements))
 
 
-def _verdict(found: Evidence, main: Seen | None) -> tuple[Statement, Cause]:
+def _verdict(found: Evidence, main: ObservedFlow | None) -> tuple[Statement, Cause]:
     if main is None:
         return _of_pings(found, bool(found.senders))
     flow = main.sender.flow
@@ -112,7 +112,7 @@ def _is_much(added_s: float, own_s: float) -> bool:
     return 1e3 * added_s >= LEAST_ADDED_MS and (added_s >= LEAST_ADDED_SHARE * own_s or added_s >= MUCH_ADDED_S)
 
 
-def _inflation(main: Seen) -> Iterator[Statement]:
+def _inflation(main: ObservedFlow) -> Iterator[Statement]:
     """Since when the round trips are longer, and where they were seen."""
     added_s = main.smoothed_s - main.least_s
     known_s = float(main.times_s[-1] - main.times_s[0]) if len(main.times_s) > 1 else 0.0
@@ -131,7 +131,7 @@ def _inflation(main: Seen) -> Iterator[Statement]:
         yield Statement("where", SEEN_FROM[main.half], {"half": main.half}, "round_trips")
 
 
-def _flight(main: Seen) -> Iterator[Statement]:
+def _flight(main: ObservedFlow) -> Iterator[Statement]:
     if not main.held_bytes or not main.inflight_bytes:
         return
     begin = f"It has {fmt.size(main.inflight_bytes)} in flight"

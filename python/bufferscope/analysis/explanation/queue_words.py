@@ -8,7 +8,7 @@ from bufferscope.analysis.explanation.diagnosis import AGREE as SEEN
 from bufferscope.analysis.explanation.diagnosis import Diagnosis, is_separate, round_trip_s, seen_s
 from bufferscope.analysis.explanation.evidence import Evidence
 from bufferscope.analysis.explanation.senders import Sender
-from bufferscope.analysis.explanation.standing import FRAME_BITS, Standing
+from bufferscope.analysis.explanation.standing import FRAME_BITS, StandingQueue
 from bufferscope.analysis.explanation.statement import Number, Statement
 from bufferscope.analysis.lengths import RULE
 
@@ -47,7 +47,7 @@ def _where(found: Evidence) -> Iterator[Statement]:
         yield Statement("where", f"No queue delays packets by more than {least} on average.", {}, "queue_length")
 
 
-def _apart(found: Evidence, queue: Standing) -> str:
+def _apart(found: Evidence, queue: StandingQueue) -> str:
     """A sentence that other flows do not wait there, if pings show it."""
     seen = [seen_s(found, pings, queue) for pings in found.pings_across(queue.port)]
     if not seen or not is_separate(found, queue) or max(seen) >= SEEN * queue.mean_s:
@@ -55,7 +55,7 @@ def _apart(found: Evidence, queue: Standing) -> str:
     return " These are packets of flows in queues of their own; the pings do not wait for them."
 
 
-def _layers(queue: Standing) -> Iterator[Statement]:
+def _layers(queue: StandingQueue) -> Iterator[Statement]:
     """The parts of a port with several layers."""
     if len(queue.layers) < 2:
         return
@@ -67,7 +67,7 @@ def _layers(queue: Standing) -> Iterator[Statement]:
     yield Statement("layers", f"Of that, {parts}.", numbers, "queue_length")
 
 
-def _since(found: Evidence, queue: Standing) -> Statement:
+def _since(found: Evidence, queue: StandingQueue) -> Statement:
     if queue.longest_s is None:
         sentence = f"The queue in {queue.port} comes and goes: it never lasts for 100 ms."
         return Statement("since", sentence, {"standing_share": queue.standing_share}, "queue_length")
@@ -89,7 +89,7 @@ def _since(found: Evidence, queue: Standing) -> Statement:
     return Statement("since", sentence, numbers, "queue_length")
 
 
-def _who(found: Evidence, queue: Standing) -> Statement:
+def _who(found: Evidence, queue: StandingQueue) -> Statement:
     """Whose packets are in the queue."""
     across = found.crossing(queue.port)
     if not across:
@@ -108,7 +108,7 @@ def _who(found: Evidence, queue: Standing) -> Statement:
     return _told_who(queue, across, total)
 
 
-def _told_who(queue: Standing, across: list[Sender], total: float) -> Statement:
+def _told_who(queue: StandingQueue, across: list[Sender], total: float) -> Statement:
     most = max(across, key=lambda each: each.excess_bytes)
     part = most.excess_bytes / total
     numbers: dict[str, Number] = {
@@ -127,14 +127,14 @@ def _told_who(queue: Standing, across: list[Sender], total: float) -> Statement:
     return Statement("who", sentence, numbers, "cwnd" if most.is_tcp else "goodput", unknown)
 
 
-def culprit(found: Evidence, queue: Standing) -> str | None:
+def culprit(found: Evidence, queue: StandingQueue) -> str | None:
     """The flow with at least half of the packets in the queue; None if it is not known, or there is no such flow."""
     numbers = _who(found, queue).numbers
     part = numbers.get("share", 0.0)
     return str(numbers["flow"]) if isinstance(part, float) and part >= 0.5 else None
 
 
-def _window(found: Evidence, queue: Standing) -> Iterator[Statement]:
+def _window(found: Evidence, queue: StandingQueue) -> Iterator[Statement]:
     """How far the data in flight exceeds the bandwidth-delay product."""
     across = [each for each in found.crossing(queue.port) if each.is_tcp]
     held = held_bytes(found, queue)
@@ -151,13 +151,13 @@ def _window(found: Evidence, queue: Standing) -> Iterator[Statement]:
     yield Statement("window", sentence, numbers, "cwnd")
 
 
-def held_bytes(found: Evidence, queue: Standing) -> float:
+def held_bytes(found: Evidence, queue: StandingQueue) -> float:
     """The BDP: the port's own rate times the shortest idle RTT of the flows across it."""
     trips = [each.way.round_trip_s for each in found.crossing(queue.port)]
     return queue.service_bps * min(trips, default=0.0) / 8
 
 
-def limit_packets(found: Evidence, queue: Standing) -> int | None:
+def limit_packets(found: Evidence, queue: StandingQueue) -> int | None:
     """The tail-drop limit that one flow needs, or many: BDP / sqrt(n) (Appenzeller, Keslassy, McKeown 2004)."""
     trips = [each.way.round_trip_s for each in found.crossing(queue.port) if each.is_tcp]
     if not trips:
@@ -166,7 +166,7 @@ def limit_packets(found: Evidence, queue: Standing) -> int | None:
     return max(2, math.ceil(packets))
 
 
-def _limit(found: Evidence, queue: Standing) -> Iterator[Statement]:
+def _limit(found: Evidence, queue: StandingQueue) -> Iterator[Statement]:
     needed = limit_packets(found, queue)
     flows = sum(each.is_tcp for each in found.crossing(queue.port))
     if needed is None:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from bufferscope.analysis.explanation.diagnosis import Diagnosis
 from bufferscope.analysis.explanation.evidence import Evidence
-from bufferscope.analysis.explanation.limits import Limit, Limited
+from bufferscope.analysis.explanation.limits import Limit, LimitedFlow
 from bufferscope.analysis.explanation.places import does_nothing, port_settings, port_side, rate_varies, wifi_name
 from bufferscope.analysis.explanation.queue_words import limit_packets
-from bufferscope.analysis.explanation.standing import FRAME_BYTES, Standing
+from bufferscope.analysis.explanation.standing import FRAME_BYTES, StandingQueue
 from bufferscope.analysis.explanation.statement import Cause
 from bufferscope.model.scenario import Wifi
 
@@ -54,7 +54,7 @@ def remedies(found: Evidence, diagnosis: Diagnosis) -> Iterator[Remedy]:
         yield from _of_short_queue(found, diagnosis.harm.port, max(crossing, default=0.0))
 
 
-def _of_queue(found: Evidence, diagnosis: Diagnosis, queue: Standing) -> Iterator[Remedy]:
+def _of_queue(found: Evidence, diagnosis: Diagnosis, queue: StandingQueue) -> Iterator[Remedy]:
     if wifi := wifi_name(found.run.scenario, queue.port):
         yield from _on_air(found, diagnosis, queue, wifi)
     elif diagnosis.cause is Cause.SHAPER:
@@ -85,7 +85,7 @@ def _managers(found: Evidence, port: str, key: str) -> Iterator[Remedy]:
         yield Remedy(f"{name}{defaults} in {port}", {key: {"qdisc": name}})
 
 
-def _shorter(found: Evidence, queue: Standing) -> Iterator[Remedy]:
+def _shorter(found: Evidence, queue: StandingQueue) -> Iterator[Remedy]:
     """Tail drop of the length of the rule, if the queue may be longer now."""
     needed, port = limit_packets(found, queue), found.ports[queue.port]
     limit_bytes = port.queue.get("limit_bytes")
@@ -97,7 +97,7 @@ def _shorter(found: Evidence, queue: Standing) -> Iterator[Remedy]:
     yield Remedy(f"{what} of {needed} packets in {queue.port}", {_queue_key(found, queue.port): changes})
 
 
-def _of_ring(found: Evidence, queue: Standing) -> Iterator[Remedy]:
+def _of_ring(found: Evidence, queue: StandingQueue) -> Iterator[Remedy]:
     """Byte queue limits, if the port has a ring and not them."""
     settings = port_settings(found.run.scenario, queue.port)
     if "ring" not in settings or "bql" in settings["ring"]:
@@ -108,7 +108,7 @@ def _of_ring(found: Evidence, queue: Standing) -> Iterator[Remedy]:
         yield Remedy("byte queue limits and fq_codel", {**limits, key: {"qdisc": "fq_codel"}})
 
 
-def _of_shaper(found: Evidence, queue: Standing) -> Iterator[Remedy]:
+def _of_shaper(found: Evidence, queue: StandingQueue) -> Iterator[Remedy]:
     key, own = _queue_key(found, queue.port), found.ports[queue.port].queue
     if own["qdisc"] == "tbf":
         for name in ("fq_codel", "codel", "pie"):
@@ -119,7 +119,7 @@ def _of_shaper(found: Evidence, queue: Standing) -> Iterator[Remedy]:
     yield Remedy("no shaper, but fq_codel at the wire", {key: {"qdisc": "fq_codel"}})
 
 
-def _on_air(found: Evidence, diagnosis: Diagnosis, queue: Standing, name: str) -> Iterator[Remedy]:
+def _on_air(found: Evidence, diagnosis: Diagnosis, queue: StandingQueue, name: str) -> Iterator[Remedy]:
     """On Wi-Fi: queues for each station in the driver, or an AQM above the driver."""
     scenario = found.run.scenario
     (wifi,) = [each for each in scenario.get("wifi", ()) if each["name"] == name]
@@ -137,7 +137,7 @@ def _queue_on_air(found: Evidence, port: str, wifi: Wifi, is_plain: bool) -> str
     return f"wifi.{wifi['name']}.queueing.queue" if is_shared else _queue_key(found, port)
 
 
-def _of_flow(found: Evidence, main: Limited) -> Iterator[Remedy]:
+def _of_flow(found: Evidence, main: LimitedFlow) -> Iterator[Remedy]:
     name = main.sender.way.entry["name"].split(".")[0]
     if main.limit in LINUX_MEMORY:
         yield _memory(found, main)
@@ -150,7 +150,7 @@ def _of_flow(found: Evidence, main: Limited) -> Iterator[Remedy]:
         yield from _of_short_queue(found, main.port, main.sender.way.held_bytes)
 
 
-def _memory(found: Evidence, main: Limited) -> Remedy:
+def _memory(found: Evidence, main: LimitedFlow) -> Remedy:
     """Linux' default for the buffer that is too small; more than that if it already is Linux' default."""
     setting, linux_mb = LINUX_MEMORY[main.limit]
     entry = main.sender.way.entry

@@ -25,7 +25,7 @@ SEEN_FROM = {
 
 
 @dataclass(frozen=True)
-class Seen:
+class ObservedFlow:
     """One flow as it was observed."""
 
     sender: Sender
@@ -71,7 +71,7 @@ class Seen:
         return self.inflight_bytes / self.held_bytes if self.held_bytes else 0.0
 
 
-def seen(run: RunRecords, sender: Sender) -> Seen | None:
+def seen(run: RunRecords, sender: Sender) -> ObservedFlow | None:
     """A flow as it was observed; None without round trips."""
     of_flow = pl.col("flow") == sender.flow
     rows = path_round_trips(run.round_trips.select(COLUMNS).lazy().filter(of_flow)).collect()
@@ -80,12 +80,12 @@ def seen(run: RunRecords, sender: Sender) -> Seen | None:
         rtts = rows["rtt_ns"]
         smoothed = rtts.cast(pl.Float64).ewm_mean(alpha=GAIN, adjust=False)
         least, median = (float(value) / NANOSECONDS for value in np.percentile(rtts.to_numpy(), (0, 50)))
-        return Seen(sender, rows["half"][0], least, median, _seconds(rows["t_ns"]), _seconds(smoothed), shut)
+        return ObservedFlow(sender, rows["half"][0], least, median, _seconds(rows["t_ns"]), _seconds(smoothed), shut)
     if not sender.least_rtt_s or not sender.srtt_s:
         return None
     samples = run.flows.filter(of_flow).drop_nulls("srtt_ns").sort("t_ns")
     times, smoothed_s = _seconds(samples["t_ns"]), _seconds(samples["srtt_ns"])
-    return Seen(sender, None, sender.least_rtt_s, sender.srtt_s, times, smoothed_s, shut)
+    return ObservedFlow(sender, None, sender.least_rtt_s, sender.srtt_s, times, smoothed_s, shut)
 
 
 def _seconds(column: pl.Series) -> Series:

@@ -58,7 +58,7 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Standing:
+class StandingQueue:
     """The queue in a port, all layers together."""
 
     port: str
@@ -105,7 +105,7 @@ class Standing:
         return self.utilization / min(layer.service_share for layer in self.layers)
 
 
-def standing(run: RunRecords, window: Window) -> dict[str, Standing]:
+def standing(run: RunRecords, window: Window) -> dict[str, StandingQueue]:
     """The queues of all ports with a recorded rate, by port; empty without the tables `queues` and `capacity`."""
     rates = steps(run.capacity.lazy(), "port").collect().with_columns(step=pl.col("t_ns")).sort("t_ns")
     samples = run.queues.select("t_ns", *PORT_LAYER, "packets", "bytes", "sent_bytes").sort("t_ns")
@@ -143,7 +143,7 @@ class _Rate:
         return share if share < SLOWER else 1.0
 
 
-def _port(port: str, layers: list[pl.DataFrame], window: Window, rate: _Rate) -> Standing | None:
+def _port(port: str, layers: list[pl.DataFrame], window: Window, rate: _Rate) -> StandingQueue | None:
     measured = [(rows, rate.share(window.rows(rows))) for rows in layers]
     inside = [window.rows(rows) for rows, _ in measured]
     if any(rows.height < 2 for rows in inside):
@@ -159,7 +159,7 @@ def _port(port: str, layers: list[pl.DataFrame], window: Window, rate: _Rate) ->
     median = float(np.median(within["delay_s"].to_numpy()))
     lowest = next((rows for rows in inside if rows["layer"][0] == "ring"), inside[0])
     utilization = _utilization(lowest)
-    return Standing(port, made, rate_bps, utilization, median, longest_s, share)
+    return StandingQueue(port, made, rate_bps, utilization, median, longest_s, share)
 
 
 def _layer(rows: pl.DataFrame, share: float) -> Layer:
@@ -239,6 +239,6 @@ def _lasts(span: tuple[float, float]) -> float:
     return span[1] - span[0]
 
 
-def by_delay(found: Mapping[str, Standing]) -> list[Standing]:
+def by_delay(found: Mapping[str, StandingQueue]) -> list[StandingQueue]:
     """The ports, the one with the largest share of the delay first."""
     return sorted(found.values(), key=lambda each: each.mean_s, reverse=True)

@@ -8,7 +8,7 @@ from bufferscope.analysis.explanation.harm import Harm
 from bufferscope.analysis.explanation.limits import Limit
 from bufferscope.analysis.explanation.places import PURE_LIMITS, port_settings, wifi_name
 from bufferscope.analysis.explanation.queue_words import LAYERS
-from bufferscope.analysis.explanation.standing import Standing
+from bufferscope.analysis.explanation.standing import StandingQueue
 from bufferscope.analysis.explanation.statement import Cause, Number, Statement
 
 _WINDOWS = {
@@ -46,7 +46,7 @@ def verdict(found: Evidence, diagnosis: Diagnosis) -> Statement:
     return Statement("verdict", sentence, told.numbers, told.figure)
 
 
-def _of_queue(found: Evidence, diagnosis: Diagnosis, queue: Standing) -> Statement:
+def _of_queue(found: Evidence, diagnosis: Diagnosis, queue: StandingQueue) -> Statement:
     added = fmt.time(queue.delay_s)
     numbers: dict[str, Number] = {"delay_ms": 1e3 * queue.delay_s, "port": queue.port, "layer": str(diagnosis.layer)}
     begin = f"There is a standing queue of {added}" if queue.longest_s else f"Packets wait {added}"
@@ -71,12 +71,12 @@ def _of_queue(found: Evidence, diagnosis: Diagnosis, queue: Standing) -> Stateme
     return Statement("verdict", sentence, numbers, "queue_length")
 
 
-def _of_several(diagnosis: Diagnosis, queue: Standing) -> str:
+def _of_several(diagnosis: Diagnosis, queue: StandingQueue) -> str:
     longest = f"in {queue.port}, {fmt.time(queue.mean_s)} on average"
     return f"The queues of {diagnosis.together} ports together delay the pings; the longest is {longest}."
 
 
-def _of_bursts(diagnosis: Diagnosis, queue: Standing) -> str:
+def _of_bursts(diagnosis: Diagnosis, queue: StandingQueue) -> str:
     """The sentence for a queue that is short for half of the time or more."""
     harm = diagnosis.harm
     bad = f", and {harm.sentence}" if harm and not harm.is_slow else ""

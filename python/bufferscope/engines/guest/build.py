@@ -11,7 +11,7 @@ from bufferscope.engines.guest.kernels import Kernel
 
 
 @dataclass(frozen=True)
-class Known:
+class AvailableKernel:
     """A kernel that can be used now, or after it is fetched."""
 
     release: str
@@ -47,13 +47,15 @@ def build(chosen: Kernel, agent: Path, note: Callable[[str], None]) -> Image:
     return built
 
 
-def known() -> list[Known]:
+def known() -> list[AvailableKernel]:
     """The kernels on this machine, then the newest of each series that apt offers."""
     ready = {each.release for each in image.for_runs()}
     found = {
-        each.release: Known(each.release, each.series, "ready" if each.release in ready else "available", each.origin)
+        each.release: AvailableKernel(
+            each.release, each.series, "ready" if each.release in ready else "available", each.origin
+        )
         for each in reversed(kernels.at_hand())
     }
     for release in fetch.offered():
-        found.setdefault(release, Known(release, kernels.series_of(release), "to be fetched", "apt"))
+        found.setdefault(release, AvailableKernel(release, kernels.series_of(release), "to be fetched", "apt"))
     return sorted(found.values(), key=lambda each: kernels.version_key(each.release))

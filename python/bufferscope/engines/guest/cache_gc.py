@@ -25,7 +25,7 @@ Kind = Literal["image", "state", "rest"]
 
 
 @dataclass(frozen=True)
-class Kept:
+class CacheEntry:
     """One image, one state, or the remains of an interrupted build."""
 
     kind: Kind
@@ -37,7 +37,7 @@ class Kept:
     """When it was last used, in seconds since 1970."""
 
 
-def kept() -> list[Kept]:
+def kept() -> list[CacheEntry]:
     """Everything that was built, most recently used first; without kernel packages, which were fetched or given."""
     images = {built.directory: built.release for built in image.built()}
     of_state = _states(images)
@@ -60,13 +60,13 @@ def needed(agent: Path) -> set[Path]:
     return {*images, *(path for path in cache.directory("states").iterdir() if _machine(path) in machines)}
 
 
-def prune(agent: Path) -> list[Kept]:
+def prune(agent: Path) -> list[CacheEntry]:
     """Remove what no run of this installation needs; returns what was removed."""
     keep = needed(agent)
     return _remove(each for each in kept() if each.path not in keep and (each.kind != "rest" or _rests(each)))
 
 
-def prune_beyond(most_bytes: int = MOST_BYTES) -> list[Kept]:
+def prune_beyond(most_bytes: int = MOST_BYTES) -> list[CacheEntry]:
     """Remove the least recently used entries until the others fit; keep those that were used within the last hour."""
     total = 0
     superfluous = []
@@ -91,20 +91,20 @@ def _machine(state: Path) -> str:
     return state.name.partition("-")[0]
 
 
-def _look(kind: Kind, path: Path, release: str | None) -> Kept | None:
+def _look(kind: Kind, path: Path, release: str | None) -> CacheEntry | None:
     try:
         files = [path, *path.rglob("*")] if path.is_dir() else [path]
         size_bytes = sum(file.stat().st_blocks * 512 for file in files)
-        return Kept(kind, path, release, size_bytes, path.stat().st_mtime)
+        return CacheEntry(kind, path, release, size_bytes, path.stat().st_mtime)
     except FileNotFoundError:  # another process has removed it meanwhile
         return None
 
 
-def _rests(each: Kept) -> bool:
+def _rests(each: CacheEntry) -> bool:
     return time.time() - each.used_s > REST_S
 
 
-def _remove(superfluous: Iterable[Kept]) -> list[Kept]:
+def _remove(superfluous: Iterable[CacheEntry]) -> list[CacheEntry]:
     return [each for each in superfluous if _removed(each.path)]
 
 

@@ -13,7 +13,7 @@ LARGEST_PROCESS = 1 << 22
 
 
 @dataclass(frozen=True)
-class Beside:
+class BackgroundCommand:
     """A command that runs on a host for as long as the program runs."""
 
     host: str
@@ -21,7 +21,7 @@ class Beside:
     """The text for `sh -c`."""
 
     @classmethod
-    def parse(cls, text: str) -> "Beside":
+    def parse(cls, text: str) -> "BackgroundCommand":
         """Read `HOST=COMMAND`."""
         host, equals, command = text.partition("=")
         if not (host and equals and command.strip()):
@@ -34,7 +34,7 @@ class ShellNetwork:
     """A network to build for a program."""
 
     point: Point
-    beside: Sequence[Beside] = ()
+    beside: Sequence[BackgroundCommand] = ()
     traffic: bool = False
     """Whether the experiment's own traffic runs at the same time."""
     seed: int = 1

@@ -36,7 +36,7 @@ def build() -> dict[str, str]:
 
 
 @final
-class Able(TypedDict):
+class EngineAvailability(TypedDict):
     """What a worker says of an engine that it has."""
 
     identity: str | None
@@ -51,12 +51,12 @@ class Unable(TypedDict):
     unable: str
 
 
-async def answers(questions: Sequence[Question]) -> list[Able | Unable]:
+async def answers(questions: Sequence[Question]) -> list[EngineAvailability | Unable]:
     """The answer to each question. A thread finds the answers, so that the worker can still talk to its scheduler."""
     return await asyncio.to_thread(lambda: [_answer(question) for question in questions])
 
 
-def _answer(question: Question) -> Able | Unable:
+def _answer(question: Question) -> EngineAvailability | Unable:
     try:
         (engine,) = engines(question.engine, kernel=question.kernel)
         engine.examine()

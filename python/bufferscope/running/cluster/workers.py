@@ -82,7 +82,7 @@ class Workers:
             return f"not a worker of bufferscope: {mismatch}"
         return None
 
-    def _note(self, address: str, question: Question, answer: worker.Able | worker.Unable) -> str | None:
+    def _note(self, address: str, question: Question, answer: worker.EngineAvailability | worker.Unable) -> str | None:
         if "unable" in answer:
             self._unable[question][address] = answer["unable"]
             return None

@@ -7,7 +7,7 @@ from bufferscope.analysis.opening import Opening
 from bufferscope.base.fmt import number, quantity
 from bufferscope.studies.agreement.fmt import estimate
 from bufferscope.studies.sizing.line import Line
-from bufferscope.studies.sizing.search import Found, MeasuredQueue
+from bufferscope.studies.sizing.search import MeasuredQueue, SimulatedSizing
 from bufferscope.studies.sizing.settings import DEVICE
 from bufferscope.studies.sizing.sizing import Sizing
 
@@ -16,7 +16,7 @@ HEADINGS = ("goodput (Mbit/s)", "share", "RTT p95 (ms)", "in the queue p95 (ms)"
 WHERE = f"{DEVICE} is the device towards the bottleneck, where the queue is."
 
 
-def opening(sized: Sizing, found: Found) -> Opening:
+def opening(sized: Sizing, found: SimulatedSizing) -> Opening:
     """The beginning of the page."""
     verdict, *more = answer(sized, found)
     tried = [*found.sizes, *found.managed]
@@ -38,7 +38,7 @@ def about(line: Line) -> str:
     return f"{quantity(line.rate_bps, 'bps')}, {quantity(line.rtt_ns, 'ns')} without queues, {flows}"
 
 
-def row(found: Found, each: MeasuredQueue) -> list[str]:
+def row(found: SimulatedSizing, each: MeasuredQueue) -> list[str]:
     """A queue with its numbers, and what is to be said of it."""
     share = f"{100 * found.share(each):.1f} %"
     return [
@@ -51,7 +51,7 @@ def row(found: Found, each: MeasuredQueue) -> list[str]:
     ]
 
 
-def answer(sized: Sizing, found: Found) -> Iterator[str]:
+def answer(sized: Sizing, found: SimulatedSizing) -> Iterator[str]:
     """What the simulations say, the size first."""
     smallest, target = found.smallest, f"{100 * sized.line.target:.4g} %"
     yield (
@@ -70,7 +70,7 @@ def notes(sized: Sizing) -> Iterator[str]:
     return (f"Note: {note}." for note in sized.notes)
 
 
-def _remark(found: Found, each: MeasuredQueue) -> str:
+def _remark(found: SimulatedSizing, each: MeasuredQueue) -> str:
     if each is found.smallest:
         return "smallest that keeps the goodput"
     return "the very long queue: 100 %" if each is found.longest else ""

@@ -39,7 +39,7 @@ class MeasuredQueue:
 
 
 @dataclass(frozen=True)
-class Found:
+class SimulatedSizing:
     """What the simulations say."""
 
     smallest: MeasuredQueue
@@ -71,7 +71,7 @@ class Found:
         return measured.goodput_mbit.mean / self.longest.goodput_mbit.mean
 
 
-def search(line: Line, trying: Trying) -> Found:
+def search(line: Line, trying: Trying) -> SimulatedSizing:
     """Double the queue until it keeps the goodput, then halve the interval in which the smallest one is.
 
     Goodput need not grow with every packet, so a smaller size than the one found may happen to keep it, too: but not
@@ -95,7 +95,7 @@ def search(line: Line, trying: Trying) -> Found:
         tried[middle] = trying({_name(middle): load.tail_drop(middle)})[_name(middle)]
         runs += tried[middle].goodput_mbit.n
         low, high = (low, middle) if keeps(middle) else (middle, high)
-    return Found(
+    return SimulatedSizing(
         smallest=tried[high],
         below=tried.get(high - 1),
         longest=tried[longest],

@@ -14,7 +14,7 @@ from bufferscope.running.plan import execute, plan
 from bufferscope.studies.sizing import load
 from bufferscope.studies.sizing.equations import EquationResult, answers
 from bufferscope.studies.sizing.line import SIMULATED_PACKET_BYTES, Line, read_line
-from bufferscope.studies.sizing.search import Carry, Found, carried, search
+from bufferscope.studies.sizing.search import Carry, SimulatedSizing, carried, search
 from bufferscope.studies.sizing.settings import DEVICE, Setting, fifo, settings
 
 
@@ -24,7 +24,7 @@ class Sizing:
 
     line: Line
     """The line that was described."""
-    found: Found | None
+    found: SimulatedSizing | None
     """What the simulations say; None if there were none."""
     notes: tuple[str, ...] = ()
     """What was not simulated, and why."""
