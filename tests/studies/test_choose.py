@@ -91,16 +91,16 @@ def test_hidden_times_lose_and_if_all_are_hidden_the_median_decides() -> None:
 
 def test_the_bottleneck_is_where_the_rate_is_smallest(tmp_path: Path) -> None:
     point = load(write(tmp_path, HOME)).points[0].scenario
-    place = find(point)
-    assert (place.port.name, place.side, place.rate_bps, place.round_trip_ns) == (
+    bottleneck = find(point)
+    assert (bottleneck.port.name, bottleneck.side, bottleneck.rate_bps, bottleneck.round_trip_ns) == (
         "home>isp",
         "reverse",
         5_000_000,
         30_000_000,
     )
-    assert place.others == ("wan.forward",)
-    assert place.carried == ("upload",)
-    assert place.key == "link.wan.reverse.queue"
+    assert bottleneck.others == ("wan.forward",)
+    assert bottleneck.carried == ("upload",)
+    assert bottleneck.key == "link.wan.reverse.queue"
     assert find(point, "wan.forward").port.name == "isp>home"
     assert find(point, "core").port.link == "core"
 
@@ -206,7 +206,7 @@ def test_changes_of_what_is_chosen_are_refused(tmp_path: Path, override: str) ->
 
 def test_other_changes_are_kept(tmp_path: Path) -> None:
     study = study_of(tmp_path, SMALL, "link.line.rate=5mbit", "duration=1s")
-    assert study.place.rate_bps == 5_000_000
+    assert study.bottleneck.rate_bps == 5_000_000
     assert {point.scenario["duration_ns"] for point in study.experiment.points} == {10**9}
 
 
@@ -224,7 +224,7 @@ def test_a_choice_from_python(tmp_path: Path) -> None:
     changes = {"duration": "8s", "warmup": "2s", "traffic.download.flows": 0}
     choice = bs.choose(write(tmp_path, home), changes, repeat=2, out=tmp_path / "out")
     assert len(choice.measured) == len(choice.study.candidates)
-    assert (choice.place.port.name, choice.repetitions) == ("home>isp", 2)
+    assert (choice.bottleneck.port.name, choice.repetitions) == ("home>isp", 2)
     assert choice.own is not None
     assert choice.own.name == "pfifo 1000"
     assert choice.best.call_mos is not None

@@ -45,10 +45,10 @@ def test_what_starves_its_own_direction_is_no_measure_of_the_other() -> None:
 
 
 def test_a_place_knows_the_other_traffic_and_the_pings_across_it(tmp_path: Path) -> None:
-    place = study_of(tmp_path, HOME).place
-    assert (place.carried, place.elsewhere, place.probers) == (("upload",), ("download",), ("latency",))
+    bottleneck = study_of(tmp_path, HOME).bottleneck
+    assert (bottleneck.carried, bottleneck.elsewhere, bottleneck.probers) == (("upload",), ("download",), ("latency",))
     study = study_of(tmp_path, HOME + GATEWAY)
-    assert study.place.probers == ("latency",), "the ping to the next hop does not cross it"
+    assert study.bottleneck.probers == ("latency",), "the ping to the next hop does not cross it"
 
 
 GATEWAY = '[[traffic]]\nname = "gateway"\nkind = "ping"\nfrom = "shed"\nto = "isp"\n'
@@ -60,15 +60,15 @@ def test_pings_that_go_elsewhere_do_not_judge(tmp_path: Path) -> None:
         "rtt.p50_ms": 2.0, "rtt.p95_ms": 90.0, "rtt.latency.p50_ms": 80.0, "rtt.latency.p95_ms": 120.0,
         "rtt.gateway.p50_ms": 1.0, "rtt.gateway.p95_ms": 2.0, "goodput.upload_mbit": 4.0, "goodput.download_mbit": 19.0,
     }  # fmt: skip
-    found = _of(metrics, study.experiment.points[0].scenario, study.place)
+    found = _of(metrics, study.experiment.points[0].scenario, study.bottleneck)
     assert (found.rtt_p50_ms.mean, found.rtt_p95_ms.mean) == (80.0, 120.0)
     assert found.elsewhere_mbit is not None
     assert (found.goodput_mbit.mean, found.elsewhere_mbit.mean) == (4.0, 19.0)
 
 
-def _of(metrics: dict[str, float], scenario: Any, place: Bottleneck) -> MeasuredCandidate:
+def _of(metrics: dict[str, float], scenario: Any, bottleneck: Bottleneck) -> MeasuredCandidate:
     run: Any = SimpleNamespace(metrics=metrics, scenario=scenario)
-    return _measured(measured("codel", 1, 1).candidate, "", [run], place)
+    return _measured(measured("codel", 1, 1).candidate, "", [run], bottleneck)
 
 
 @pytest.mark.parametrize(

@@ -27,15 +27,15 @@ def print_choice(choice: Choice) -> None:
 
 def document(choice: Choice) -> dict[str, object]:
     """A choice as JSON; a censored or unknown value is null."""
-    verdict, place = choice.verdict, choice.place
+    verdict, bottleneck = choice.verdict, choice.bottleneck
     return {
         "experiment": choice.result.experiment,
-        "port": place.port.name,
-        "link": place.port.link,
-        "direction": place.side,
-        "rate_bps": place.rate_bps,
-        "round_trip_ms": place.round_trip_ns / 1e6,
-        "path_holds_bytes": round(place.held_bytes),
+        "port": bottleneck.port.name,
+        "link": bottleneck.port.link,
+        "direction": bottleneck.side,
+        "rate_bps": bottleneck.rate_bps,
+        "round_trip_ms": bottleneck.round_trip_ns / 1e6,
+        "path_holds_bytes": round(bottleneck.held_bytes),
         "criteria": [criterion.name for criterion in verdict.criteria],
         "best": choice.best.name,
         "as_good": [each.name for each in verdict.as_good],
@@ -56,6 +56,6 @@ def document(choice: Choice) -> dict[str, object]:
             for each in choice.measured
         ],
         "notes": list(choice.notes),
-        "elsewhere": list(place.others),
+        "elsewhere": list(bottleneck.others),
         "runs": [str(run.path) for run in choice.result.runs],
     }

@@ -35,9 +35,9 @@ class Candidate:
     """Whether it is the queue of the experiment's file."""
 
 
-def candidates(place: Bottleneck) -> tuple[list[Candidate], list[str]]:
+def candidates(bottleneck: Bottleneck) -> tuple[list[Candidate], list[str]]:
     """The queues to try at a port, and notes on disciplines that are left out."""
-    found, notes = _sizes(place), []
+    found, notes = _sizes(bottleneck), []
     required = required_keys()
     for kind in _core.QDISCS:
         if kind in SHAPERS or kind == "pfifo":
@@ -47,7 +47,7 @@ def candidates(place: Bottleneck) -> tuple[list[Candidate], list[str]]:
             needs = ", ".join(key for key in required[kind] if key != "qdisc")
             notes.append(f"{kind} is not tried: it has no default for {needs}")
             continue
-        queue = fitted(place) if fitted else {}
+        queue = fitted(bottleneck) if fitted else {}
         found.append(Candidate(kind, {"qdisc": kind, **queue}))
     return found, notes
 
@@ -63,8 +63,8 @@ def _variants() -> dict[str, Any]:
     return {variant["properties"]["qdisc"]["const"]: variant for variant in variants}
 
 
-def _sizes(place: Bottleneck) -> list[Candidate]:
-    held = place.held_bytes / FRAME_BYTES
+def _sizes(bottleneck: Bottleneck) -> list[Candidate]:
+    held = bottleneck.held_bytes / FRAME_BYTES
     limits = sorted({max(FEWEST, _round(share * held)) for share in SIZES})
     return [Candidate(f"pfifo {limit}", {"qdisc": "pfifo", "limit": f"{limit}p"}, is_size=True) for limit in limits]
 
@@ -74,38 +74,38 @@ def _round(value: float) -> int:
     return round(float(f"{value:.2g}"))
 
 
-def _held_packets(place: Bottleneck) -> int:
-    return max(FEWEST, _round(place.held_bytes / FRAME_BYTES))
+def _held_packets(bottleneck: Bottleneck) -> int:
+    return max(FEWEST, _round(bottleneck.held_bytes / FRAME_BYTES))
 
 
-def _bfifo(place: Bottleneck) -> Queue:
-    return {"limit": f"{_held_packets(place) * FRAME_BYTES}b"}
+def _bfifo(bottleneck: Bottleneck) -> Queue:
+    return {"limit": f"{_held_packets(bottleneck) * FRAME_BYTES}b"}
 
 
-def _head_drop(place: Bottleneck) -> Queue:
-    return {"limit": f"{_held_packets(place)}p"}
+def _head_drop(bottleneck: Bottleneck) -> Queue:
+    return {"limit": f"{_held_packets(bottleneck)}p"}
 
 
-def _red(place: Bottleneck) -> Queue:
+def _red(bottleneck: Bottleneck) -> Queue:
     """Thresholds of 15 and 45 ms at the link's rate, at least 5 and 15 packets.
 
     `max` is three times `min`, and the probability a tenth (S. Floyd, notes on setting parameters, 1997).
     """
-    least = max(5 * FRAME_BYTES, math.ceil(place.rate_bps * 0.015 / 8))
+    least = max(5 * FRAME_BYTES, math.ceil(bottleneck.rate_bps * 0.015 / 8))
     thresholds = {"min": f"{least}b", "max": f"{3 * least}b", "limit": f"{12 * least}b"}
-    return {**thresholds, "avpkt": "1500b", "probability": 0.1, "bandwidth": f"{place.rate_bps}bit"}
+    return {**thresholds, "avpkt": "1500b", "probability": 0.1, "bandwidth": f"{bottleneck.rate_bps}bit"}
 
 
-def _choke(place: Bottleneck) -> Queue:
+def _choke(bottleneck: Bottleneck) -> Queue:
     """The same thresholds in packets."""
-    least = max(5, math.ceil(place.rate_bps * 0.015 / 8 / FRAME_BYTES))
+    least = max(5, math.ceil(bottleneck.rate_bps * 0.015 / 8 / FRAME_BYTES))
     return {
         "min": f"{least}p",
         "max": f"{3 * least}p",
         "limit": f"{12 * least}p",
         "avpkt": "1500b",
         "probability": 0.1,
-        "bandwidth": f"{place.rate_bps}bit",
+        "bandwidth": f"{bottleneck.rate_bps}bit",
     }
 
 

@@ -29,24 +29,27 @@ def opening(choice: Choice) -> Opening:
 
 def title(choice: Choice) -> str:
     """The line whose queue is chosen."""
-    place = choice.place
+    bottleneck = choice.bottleneck
     return (
-        f"Which queue for {place.port.name}? {quantity(place.rate_bps, 'bps')}, "
-        f"{quantity(place.round_trip_ns, 'ns')} without queues: "
-        f"the BDP is {number(place.held_bytes / FRAME_BYTES)} packets"
+        f"Which queue for {bottleneck.port.name}? {quantity(bottleneck.rate_bps, 'bps')}, "
+        f"{quantity(bottleneck.round_trip_ns, 'ns')} without queues: "
+        f"the BDP is {number(bottleneck.held_bytes / FRAME_BYTES)} packets"
     )
 
 
 def headings(choice: Choice) -> list[str]:
     """The names of the columns of numbers."""
-    elsewhere, calls = ["other sources"] * bool(choice.place.elsewhere), ["call MOS"] * _has_calls(choice)
+    elsewhere, calls = ["other sources"] * bool(choice.bottleneck.elsewhere), ["call MOS"] * _has_calls(choice)
     return ["goodput (Mbit/s)", *elsewhere, "RTT p50 (ms)", "p95", *calls]
 
 
 def rows(choice: Choice) -> Iterator[list[str]]:
     """Every queue with its numbers, and what is to be said of it."""
     for each in choice.measured:
-        elsewhere, calls = [each.elsewhere_mbit] * bool(choice.place.elsewhere), [each.call_mos] * _has_calls(choice)
+        elsewhere, calls = (
+            [each.elsewhere_mbit] * bool(choice.bottleneck.elsewhere),
+            [each.call_mos] * _has_calls(choice),
+        )
         values = [each.goodput_mbit, *elsewhere, each.rtt_p50_ms, each.rtt_p95_ms, *calls]
         yield [each.name, *("-" if value is None else estimate(value) for value in values), _remark(choice, each)]
 
@@ -73,9 +76,9 @@ def answer(choice: Choice) -> Iterator[str]:
 
 def device(choice: Choice) -> Iterator[str]:
     """What the command means, or why no command is given."""
-    place = choice.place
+    port = choice.bottleneck.port
     if choice.command:
-        yield f"{DEVICE} is the device of {place.port.sender} towards {place.port.receiver}, where the queue is."
+        yield f"{DEVICE} is the device of {port.sender} towards {port.receiver}, where the queue is."
     else:
         yield f"Linux cannot be set to {choice.best.name} as it was simulated."
 
@@ -88,7 +91,7 @@ def details(choice: Choice) -> Iterator[str]:
         yield "One repetition says nothing about chance; run with --repeat 3 or more."
     if command := _exactly(choice):
         yield f"For the lengths between those tried: {command}. ({RULE}.)"
-    for other in choice.place.others:
+    for other in choice.bottleneck.others:
         yield f"Other traffic has its bottleneck elsewhere: --link {other} chooses the queue there."
     for note in choice.notes:
         yield f"Note: {note}."
@@ -96,14 +99,19 @@ def details(choice: Choice) -> Iterator[str]:
 
 def _exactly(choice: Choice) -> str:
     """The call of `size` for the port; empty where its traffic is not one kind of long flows at one rate."""
-    place, scenario = choice.place, choice.result.runs[0].scenario
-    across = [entry for entry in traffic_named(scenario, "tcp") if entry["name"] in place.carried]
-    if len(across) != len(place.carried) or len({entry["congestion"] for entry in across}) != 1:
+    bottleneck, scenario = choice.bottleneck, choice.result.runs[0].scenario
+    across = [entry for entry in traffic_named(scenario, "tcp") if entry["name"] in bottleneck.carried]
+    if len(across) != len(bottleneck.carried) or len({entry["congestion"] for entry in across}) != 1:
         return ""
-    if len(place.port.rate) != 1 or place.port.boost or place.port.variation or across[0]["congestion"] == "window":
+    if (
+        len(bottleneck.port.rate) != 1
+        or bottleneck.port.boost
+        or bottleneck.port.variation
+        or across[0]["congestion"] == "window"
+    ):
         return ""
     flows = sum(entry["flows"] for entry in across)
-    return size_command(place.rate_bps, place.round_trip_ns, flows, across[0]["congestion"])
+    return size_command(bottleneck.rate_bps, bottleneck.round_trip_ns, flows, across[0]["congestion"])
 
 
 def _has_calls(choice: Choice) -> bool:
@@ -133,7 +141,7 @@ def _why(choice: Choice, best: MeasuredCandidate) -> str:
     told.append(f"it keeps {share:.0%} of the largest goodput")
     most = choice.verdict.most_elsewhere_mbit
     if best.elsewhere_mbit and most:
-        names = ", ".join(choice.place.elsewhere)
+        names = ", ".join(choice.bottleneck.elsewhere)
         told.append(
             f"the traffic that does not cross it ({names}) keeps {best.elsewhere_mbit.mean / most:.0%} of its own"
         )

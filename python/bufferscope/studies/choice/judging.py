@@ -170,9 +170,9 @@ class Choice:
         """The runs, one point for each queue; `result.figures["trade_offs"]` shows them together."""
 
     @property
-    def place(self) -> Bottleneck:
+    def bottleneck(self) -> Bottleneck:
         """The bottleneck."""
-        return self.study.place
+        return self.study.bottleneck
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -183,7 +183,7 @@ class Choice:
     def measured(self) -> tuple[MeasuredCandidate, ...]:
         """Every queue with what it did, in the order in which they were tried."""
         found = zip(self.study.candidates, self.study.commands, strict=True)
-        return tuple(_measured(candidate, tc, self._runs(candidate), self.place) for candidate, tc in found)
+        return tuple(_measured(candidate, tc, self._runs(candidate), self.bottleneck) for candidate, tc in found)
 
     @cached_property
     def verdict(self) -> ChoiceVerdict:
@@ -239,23 +239,23 @@ class Choice:
         return page
 
     def _runs(self, candidate: Candidate) -> "list[Run]":
-        return [run for run in self.result.runs if run.point[self.place.key] == candidate.name]
+        return [run for run in self.result.runs if run.point[self.bottleneck.key] == candidate.name]
 
     def __repr__(self) -> str:
-        return f"Choice({self.place.port.name!r}: {self.best.name!r} of {len(self.measured)} queues)"
+        return f"Choice({self.bottleneck.port.name!r}: {self.best.name!r} of {len(self.measured)} queues)"
 
 
-def _measured(candidate: Candidate, tc: str, runs: "Sequence[Run]", place: Bottleneck) -> MeasuredCandidate:
+def _measured(candidate: Candidate, tc: str, runs: "Sequence[Run]", bottleneck: Bottleneck) -> MeasuredCandidate:
     calls = [f"voip.{entry['name']}.mos" for entry in traffic_named(runs[0].scenario, "voip")]
     worst = [min(known) for run in runs if (known := [run.metrics[name] for name in calls if name in run.metrics])]
     return MeasuredCandidate(
         candidate,
         tc,
-        _goodput(runs, place.carried),
-        _round_trip(runs, place, "p50_ms"),
-        _round_trip(runs, place, "p95_ms"),
+        _goodput(runs, bottleneck.carried),
+        _round_trip(runs, bottleneck, "p50_ms"),
+        _round_trip(runs, bottleneck, "p95_ms"),
         estimate(worst) if worst else None,
-        _goodput(runs, place.elsewhere) if place.elsewhere else None,
+        _goodput(runs, bottleneck.elsewhere) if bottleneck.elsewhere else None,
     )
 
 
@@ -264,11 +264,11 @@ def _goodput(runs: "Sequence[Run]", traffic: Sequence[str]) -> Estimate:
     return estimate([sum(run.metrics.get(f"goodput.{name}_mbit", 0.0) for name in traffic) for run in runs])
 
 
-def _round_trip(runs: "Sequence[Run]", place: Bottleneck, what: str) -> Estimate:
+def _round_trip(runs: "Sequence[Run]", bottleneck: Bottleneck, what: str) -> Estimate:
     """The longest such time of the pings that cross the port; infinite if one of them has no answer.
 
     Pings that go elsewhere, as to the gateway, do not wait in the queue that is chosen.
     """
     is_alone = len(probers(runs[0].scenario)) == 1
-    names = [f"rtt.{what}"] if is_alone else [f"rtt.{name}.{what}" for name in place.probers]
+    names = [f"rtt.{what}"] if is_alone else [f"rtt.{name}.{what}" for name in bottleneck.probers]
     return estimate([max(run.metrics.get(name, math.inf) for name in names) for run in runs])

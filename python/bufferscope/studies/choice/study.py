@@ -27,7 +27,7 @@ class Study:
     """What is going to be run."""
 
     experiment: Experiment
-    place: Bottleneck
+    bottleneck: Bottleneck
     candidates: tuple[Candidate, ...]
     """In the order of the experiment's points."""
     commands: tuple[str, ...]
@@ -37,9 +37,9 @@ class Study:
 
 def plan_study(experiment: Experiment, point: Point, engine: Engine, link: str | None = None) -> Study:
     """The study for one point of an experiment. Raises `InputError` if there is no queue to choose."""
-    place = find(point.scenario, link)
-    _check(experiment.overrides, place)
-    tried, notes = candidates(place)
+    bottleneck = find(point.scenario, link)
+    _check(experiment.overrides, bottleneck)
+    tried, notes = candidates(bottleneck)
     missing = lacking(engine, [candidate.name for candidate in tried if not candidate.is_size])
     notes += [f"{name} is not tried: {reason}" for name, reason in missing.items()]
     tried = [candidate for candidate in tried if candidate.name not in missing]
@@ -48,41 +48,42 @@ def plan_study(experiment: Experiment, point: Point, engine: Engine, link: str |
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{experiment.name}: choose takes files in TOML 1.0 only: {error}") from None
     document = {key: value for key, value in file.items() if key not in ABOUT}
-    document |= {"title": f"Which queue for {place.port.name}? {experiment.title}", "figures": ["trade_offs"]}
+    document |= {"title": f"Which queue for {bottleneck.port.name}? {experiment.title}", "figures": ["trade_offs"]}
     if "record" in document:
         document["record"] = list(dict.fromkeys([*document["record"], *NEEDED]))
-    if added := _ping(point.scenario, place):
+    if added := _ping(point.scenario, bottleneck):
         document["traffic"] = [*document.get("traffic", []), added]
-        place = replace(place, probers=(str(added["name"]),))
+        bottleneck = replace(bottleneck, probers=(str(added["name"]),))
         notes.append(
-            f"a ping from {place.sender} to {place.receiver} is added; the experiment has none across {place.port.name}"
+            f"a ping from {bottleneck.sender} to {bottleneck.receiver} is added; the experiment has none across "
+            f"{bottleneck.port.name}"
         )
-    fixed = _fixed(experiment, point, place)
-    own_queue = written(place.port.queue)
+    fixed = _fixed(experiment, point, bottleneck)
+    own_queue = written(bottleneck.port.queue)
     own = Candidate(OWN, own_queue, is_size=own_queue["qdisc"] == "pfifo", is_own=True)
     try:
-        study = _study(experiment, document, fixed, place, [own, *tried], notes)
-        if _queue(study.experiment.points[0], place) == place.port.queue:
+        study = _study(experiment, document, fixed, bottleneck, [own, *tried], notes)
+        if _queue(study.experiment.points[0], bottleneck) == bottleneck.port.queue:
             return _without_twins(study, experiment, document, fixed)
     except ExperimentError:  # its parameters cannot be written as keys
         if own.queue.get("qdisc") in ("pfifo", "codel"):
             raise
-    study = _study(experiment, document, fixed, place, tried, notes)
+    study = _study(experiment, document, fixed, bottleneck, tried, notes)
     twins = [
         candidate
         for candidate, made in zip(tried, study.experiment.points, strict=True)
-        if _queue(made, place) == place.port.queue
+        if _queue(made, bottleneck) == bottleneck.port.queue
     ]
     if twins:
         tried = [replace(each, is_own=each is twins[0]) for each in tried]
     else:
         notes.append("the queue of the file is not among those tried: it cannot be written as one table")
-    return _study(experiment, document, fixed, place, tried, notes)
+    return _study(experiment, document, fixed, bottleneck, tried, notes)
 
 
-def _queue(point: Point, place: Bottleneck) -> object:
+def _queue(point: Point, bottleneck: Bottleneck) -> object:
     """The queue of the port in a point of the study."""
-    return ports(point.scenario)[place.port.name].queue
+    return ports(point.scenario)[bottleneck.port.name].queue
 
 
 def _without_twins(
@@ -96,7 +97,7 @@ def _without_twins(
         tried = [replace(own, name=name), *others]
     else:
         tried = [replace(each, is_own=each is twins[0]) for each in others]
-    return _study(experiment, document, fixed, study.place, tried, study.notes)
+    return _study(experiment, document, fixed, study.bottleneck, tried, study.notes)
 
 
 def _name(own: Candidate, others: Sequence[Candidate]) -> str:
@@ -111,12 +112,12 @@ def _study(
     experiment: Experiment,
     document: Mapping[str, Any],
     fixed: Mapping[str, Any],
-    place: Bottleneck,
+    bottleneck: Bottleneck,
     tried: Sequence[Candidate],
     notes: Sequence[str],
 ) -> Study:
     def varied(queues: Mapping[str, Queue]) -> Experiment:
-        sweep = {**fixed, place.key: {name: dict(queue) for name, queue in queues.items()}}
+        sweep = {**fixed, bottleneck.key: {name: dict(queue) for name, queue in queues.items()}}
         text = "".join(f"{toml(key)} = {toml(value)}\n" for key, value in {**document, "sweep": sweep}.items())
         name, file = f"{experiment.name}-choose"[:80], f"{experiment.name}, changed"
         return Experiment(name, text.encode(), file, experiment.overrides, experiment.named)
@@ -124,13 +125,13 @@ def _study(
     made = varied({candidate.name: candidate.queue for candidate in tried})
     defaults = dict(zip(bare(), varied(bare()).points, strict=True))
     commands = tuple(
-        arguments(point, place.port.name, candidate.queue, defaults)
+        arguments(point, bottleneck.port.name, candidate.queue, defaults)
         for point, candidate in zip(made.points, tried, strict=True)
     )
-    return Study(made, place, tuple(tried), commands, tuple(notes))
+    return Study(made, bottleneck, tuple(tried), commands, tuple(notes))
 
 
-def _check(overrides: Sequence[str], place: Bottleneck) -> None:
+def _check(overrides: Sequence[str], bottleneck: Bottleneck) -> None:
     """Refuse changes of what this command varies, or of what it cannot distinguish from the file."""
     for override in overrides:
         path = override.partition("=")[0].strip()
@@ -138,23 +139,23 @@ def _check(overrides: Sequence[str], place: Bottleneck) -> None:
             raise InputError(
                 f"--set {override}: choose varies only the queue; --point chooses one value of a swept key"
             )
-        if path == place.key.rpartition(".")[0] or f"{path}.".startswith(f"{place.key}."):
+        if path == bottleneck.key.rpartition(".")[0] or f"{path}.".startswith(f"{bottleneck.key}."):
             raise InputError(f"--set {override}: choose sets this queue itself")
 
 
-def _ping(scenario: Scenario, place: Bottleneck) -> dict[str, object] | None:
+def _ping(scenario: Scenario, bottleneck: Bottleneck) -> dict[str, object] | None:
     """A ping across the port; None if the experiment has one."""
-    if place.probers:
+    if bottleneck.probers:
         return None
-    ends = {"from": place.sender, "to": place.receiver}
+    ends = {"from": bottleneck.sender, "to": bottleneck.receiver}
     return {"name": unused_name(scenario, PING), "kind": "ping", **ends, "interval": "100ms"}
 
 
-def _fixed(experiment: Experiment, point: Point, place: Bottleneck) -> dict[str, dict[str, Any]]:
+def _fixed(experiment: Experiment, point: Point, bottleneck: Bottleneck) -> dict[str, dict[str, Any]]:
     """The swept keys with the point's values; without the keys of the queue that this command varies."""
-    either = f"link.{place.port.link}.queue"
+    either = f"link.{bottleneck.port.link}.queue"
     return {
         path: value
         for path, value in experiment.values(point).items()
-        if not any(f"{path}.".startswith(f"{key}.") for key in (place.key, either))
+        if not any(f"{path}.".startswith(f"{key}.") for key in (bottleneck.key, either))
     }
