@@ -5,10 +5,11 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import bufferscope as bs
 from bufferscope.engines import one_engine
-from bufferscope.figures import pictures, style
+from bufferscope.figures import FigureName, pictures, style
 from bufferscope.interop.inspection.inspecting import inspect
 from bufferscope.model.experiment import load
 from bufferscope.running.plan import execute, plan
@@ -100,7 +101,7 @@ def main(names: Sequence[str]) -> None:
 
 
 def _draw(result: bs.Result, name: str) -> None:
-    specification = bs.figures.draw(result, name).to_dict()
+    specification = bs.figures.draw(result, cast("FigureName", name)).to_dict()
     (DIRECTORY / f"{name}.svg").write_text(pictures.svg(specification | {"config": style.config(style.LIGHT)}))
 
 

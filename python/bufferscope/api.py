@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from bufferscope.base.arguments import (
     EXPERIMENT,
@@ -17,11 +17,12 @@ from bufferscope.base.arguments import (
     checked,
     optional,
 )
-from bufferscope.engines import engines, one_engine
+from bufferscope.engines import EngineName, engines, one_engine
 from bufferscope.model.experiment import load as load_experiment
 from bufferscope.model.overrides import Overrides, as_texts
 from bufferscope.results.result import Result
 from bufferscope.running.executors import Watcher
+from bufferscope.running.layout import StorageLayout
 from bufferscope.running.plan import execute, plan
 from bufferscope.store.finding import find
 
@@ -52,13 +53,13 @@ def run(
     repeat: int | None = None,
     jobs: int | None = None,
     out: str | PathLike[str] = "results",
-    engine: str | Sequence[str] = "sim",
+    engine: EngineName | Sequence[EngineName] = "sim",
     kernel: str | None = None,
     reuse: bool = False,
     capture: bool = False,
     watcher: Watcher | None = None,
     cluster: str | None = None,
-    layout: Literal["auto", "single", "sweep"] = "auto",
+    layout: StorageLayout = "auto",
 ) -> Result:
     """Run an experiment: every point of its sweep, with one or several seeds.
 
@@ -131,7 +132,7 @@ def choose(
     repeat: int = 3,
     jobs: int | None = None,
     out: str | PathLike[str] = "results",
-    engine: str = "sim",
+    engine: EngineName = "sim",
     kernel: str | None = None,
     reuse: bool = False,
     watcher: Watcher | None = None,

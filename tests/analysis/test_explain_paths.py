@@ -9,9 +9,10 @@ from homes import HOME
 from bufferscope.analysis.explanation import Explanation, explain_run
 from bufferscope.analysis.explanation.datapath import along_data
 from bufferscope.analysis.explanation.evidence import evidence
+from bufferscope.analysis.explanation.statement import StatementKind
 from bufferscope.running.stepping import Simulation
 
-EFFECTS = ("call", "game", "page")
+EFFECTS: tuple[StatementKind, ...] = ("call", "game", "page")
 TO_GATEWAY = HOME.replace('from = "h1"\nto = "h2"\ninterval', 'from = "h1"\nto = "r1"\ninterval')
 FURTHER = '[[link]]\nname = "far"\nends = ["h2", "h3"]\ndelay = "{}"\n[[traffic]]'
 SECOND = '[[traffic]]\nname = "far"\nkind = "ping"\nfrom = "h1"\nto = "h2"\ninterval = "97ms"\n'

@@ -3,7 +3,7 @@
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ TOLD = {
 BAND = ["p5", "p95"]
 REACTIONS = {"queueing delay, p95 (ms)", "between reactions (s)", "to a fair share (s)"}
 """What the panels of `reaction_time` show, each with its own tooltip."""
-EXPERIMENTS = {
+EXPERIMENTS: dict[str, tuple[Sequence[str], int, Sequence[str]]] = {
     "two-queues": (LABELS, 1, DRAWN),
     "single": (LABELS[:1], 1, [name for name in DRAWN if not name.endswith(("_matrix", "_by_size"))]),
     "few": (
@@ -278,7 +278,7 @@ def expected_fields(experiment: str, name: str) -> list[str]:
     return fields
 
 
-FIGURES = [
+FIGURES: list[tuple[str, str]] = [
     *((experiment, name) for experiment, (*_, drawn) in EXPERIMENTS.items() for name in drawn),
     *(("rivals", name) for name in COLOURS),
     ("population", "rtt_members"),

@@ -13,6 +13,7 @@ from laboratory import write
 
 import bufferscope as bs
 from bufferscope.base.errors import EngineError
+from bufferscope.engines import EngineName
 
 OLD, NEW = "6.1", "6.12"
 
@@ -60,7 +61,7 @@ def kernels() -> None:
 def dropped_s(directory: Path, timeouts: int, kernel: str | None = None) -> list[float]:
     """When SYNs were dropped: on a kernel, or else in the simulator."""
     text = FULL.replace("syn_linear_timeouts = 0", f"syn_linear_timeouts = {timeouts}")
-    engine = "sim" if kernel is None else "guest"
+    engine: EngineName = "sim" if kernel is None else "guest"
     (each,) = bs.run(write(directory, text), engine=engine, kernel=kernel, out=directory / f"{kernel}").runs
     return [t_ns / 1e9 for t_ns in each.drops.filter(pl.col("t_ns") > 400_000_000)["t_ns"].to_list()]
 

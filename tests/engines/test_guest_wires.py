@@ -14,6 +14,7 @@ from guests import build_guest
 from laboratory import write
 
 import bufferscope as bs
+from bufferscope.engines import EngineName
 
 LAB = """\
 title = "A wire"
@@ -43,7 +44,7 @@ KERNEL_MS = 0.1
 SIGMAS = 5
 
 
-def probes(wire: str, engine: str, directory: Path) -> pl.DataFrame:
+def probes(wire: str, engine: EngineName, directory: Path) -> pl.DataFrame:
     """The probes in order of sending."""
     run = bs.run(write(directory, LAB.replace("WIRE", wire)), engine=engine, out=directory / engine).runs[0]
     found = run.probes.sort("seq")

@@ -29,6 +29,7 @@ from bufferscope import figures
 from bufferscope.figures import pictures
 from bufferscope.figures.charts.goodput import binned
 from bufferscope.figures.choosing import chosen
+from bufferscope.model.figure_names import FigureName
 
 
 @pytest.mark.parametrize("name", figures.NAMES)
@@ -114,7 +115,7 @@ def test_each_figure_lives_in_a_file_of_its_name() -> None:
         ("download_time", "no transfer was begun"),
     ],
 )
-def test_a_figure_without_data_says_what_is_missing(name: str, words: str) -> None:
+def test_a_figure_without_data_says_what_is_missing(name: FigureName, words: str) -> None:
     network = scenario({})
     network["links"] = network["links"][:1]
     with pytest.raises(figures.NoDataError, match=words):
@@ -122,7 +123,7 @@ def test_a_figure_without_data_says_what_is_missing(name: str, words: str) -> No
 
 
 @pytest.mark.parametrize("name", figures.NAMES)
-def test_a_figure_of_a_table_that_is_not_recorded_says_so(name: str) -> None:
+def test_a_figure_of_a_table_that_is_not_recorded_says_so(name: FigureName) -> None:
     for table in figures.NEEDED[name]:
         run = with_everything()
         run.scenario["record"] = [other for other in SCHEMAS if other != table]
@@ -132,7 +133,7 @@ def test_a_figure_of_a_table_that_is_not_recorded_says_so(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OF_POINTS)
-def test_a_figure_needs_no_other_tables(name: str) -> None:
+def test_a_figure_needs_no_other_tables(name: FigureName) -> None:
     run = with_everything()
     run.scenario["record"] = list(figures.NEEDED[name])
     run.rows = {table: rows for table, rows in run.rows.items() if table in figures.NEEDED[name]}
@@ -140,7 +141,7 @@ def test_a_figure_needs_no_other_tables(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["rtt", "rtt_cdf", "rtt_by_point"])
-def test_when_all_probes_are_lost_there_is_no_figure_of_round_trip_times(name: str) -> None:
+def test_when_all_probes_are_lost_there_is_no_figure_of_round_trip_times(name: FigureName) -> None:
     with pytest.raises(figures.NoDataError, match="answered"):
         figures.draw(HandmadeResult([pinged([None, None])]), name)
 

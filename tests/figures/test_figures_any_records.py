@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 import pytest
@@ -20,6 +20,7 @@ from bufferscope import figures
 from bufferscope.figures import pictures
 from bufferscope.interop import external_runs as observed
 from bufferscope.metrics.measuring import compute
+from bufferscope.model.figure_names import FigureName
 from bufferscope.model.metric_values import Metrics
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # metrics of records that are no records
@@ -122,7 +123,7 @@ def damaged(origin: str, damages: dict[str, str], seed: int = 1, label: str = "1
 def drawn(result: HandmadeResult, name: str) -> dict[str, Any] | None:
     """The chart as it leaves Python, which every parser of JSON can read; None without data for the figure."""
     try:
-        spec: dict[str, Any] = figures.draw(result, name).to_dict(validate=False)
+        spec: dict[str, Any] = figures.draw(result, cast("FigureName", name)).to_dict(validate=False)
     except figures.NoDataError:
         return None
     json.dumps(spec, allow_nan=False)

@@ -10,13 +10,14 @@ from matrices import COLOURS, CONTROLS, QUEUES, competing, result_of, typical
 
 from bufferscope import figures
 from bufferscope.figures import pictures, style
+from bufferscope.model.figure_names import FigureName
 
 Spec = dict[str, Any]
 
 NAMES = [name for name in figures.NAMES if name.endswith("_matrix")]
 
 
-def cells(result: HandmadeResult, name: str) -> dict[tuple[str, str], float]:
+def cells(result: HandmadeResult, name: FigureName) -> dict[tuple[str, str], float]:
     spec: Spec = figures.draw(result, name).to_dict()
     (data,) = spec["datasets"].values()
     return {(row["row"], row["column"]): row["value"] for row in data}
@@ -67,7 +68,7 @@ def test_engines_have_columns_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_matrix_is_drawn_in_colours_of_the_theme_with_numbers_in_its_cells(name: str) -> None:
+def test_a_matrix_is_drawn_in_colours_of_the_theme_with_numbers_in_its_cells(name: FigureName) -> None:
     spec: Spec = figures.draw(result_of(typical), name).to_dict()
     assert [layer["mark"]["type"] for layer in spec["layer"]] == ["rect", "text"]
     assert spec["layer"][0]["encoding"]["color"]["scale"]["range"] == COLOURS[name]
@@ -93,7 +94,7 @@ def test_many_columns_ask_for_the_width_of_the_page() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_without_a_sweep_there_is_nothing_to_compare(name: str) -> None:
+def test_without_a_sweep_there_is_nothing_to_compare(name: FigureName) -> None:
     with pytest.raises(figures.NoDataError, match="nothing is swept"):
         figures.draw(HandmadeResult([competing(1, 1, [20])]), name)
 
@@ -105,7 +106,7 @@ def test_a_share_takes_two_traffics() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_caption_s_colours_are_those_of_the_cells_on_light_and_dark(name: str) -> None:
+def test_the_caption_s_colours_are_those_of_the_cells_on_light_and_dark(name: FigureName) -> None:
     caption = " ".join(figures.draw(result_of(typical), name).to_dict()["title"]["subtitle"])
     words = {
         style.WORSE: "More orange: ",

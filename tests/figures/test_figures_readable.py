@@ -17,6 +17,7 @@ from PIL import Image
 from bufferscope import figures
 from bufferscope.figures import labels, lettering, pictures, style
 from bufferscope.figures.labelled import Mark, Plane, PlotAxis, Surroundings, placed
+from bufferscope.model.figure_names import FigureName
 
 Spec = dict[str, Any]
 OVER_TIME = ("queue_length", "rtt", "cwnd", "goodput", "download_time", "round_trips")
@@ -71,7 +72,7 @@ def test_of_series_without_panels_no_two_look_alike() -> None:
 
 
 @pytest.mark.parametrize(("name", "repeated"), [(name, n) for name in figures.NAMES for n in (1, 3, 9)])
-def test_every_legend_can_be_clicked(name: str, repeated: int) -> None:
+def test_every_legend_can_be_clicked(name: FigureName, repeated: int) -> None:
     """Vega makes the entries of a legend interactive if a choice is bound to it."""
     runs = [run for seed in range(1, repeated + 1) for run in _seeded(seed)]
     try:

@@ -4,7 +4,7 @@ import itertools
 import json
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from handmade import MSS, PING, SECOND, TCP, HandmadeResult, HandmadeRun, pfifo, probes, scenario, sweep
@@ -12,6 +12,7 @@ from handmade import MSS, PING, SECOND, TCP, HandmadeResult, HandmadeRun, pfifo,
 from bufferscope import figures
 from bufferscope.figures import pictures
 from bufferscope.figures.charts import smoke
+from bufferscope.model.figure_names import FigureName
 
 Spec = dict[str, Any]
 WINDOW, QUEUE = "traffic.bulk.window", "link.bottleneck.forward.queue"
@@ -20,7 +21,7 @@ NAMES = ("throughput_delay", "smoke")
 
 
 def spec_of(result: HandmadeResult, name: str) -> Spec:
-    spec: Spec = figures.draw(result, name).to_dict()
+    spec: Spec = figures.draw(result, cast("FigureName", name)).to_dict()
     return spec
 
 
@@ -73,7 +74,7 @@ def test_the_page_can_fit_panels_below_one_another_into_its_width(name: str) -> 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_without_a_prober_there_are_no_panels(name: str) -> None:
+def test_without_a_prober_there_are_no_panels(name: FigureName) -> None:
     with pytest.raises(figures.NoDataError, match="no traffic of kind ping or irtt"):
         figures.draw(HandmadeResult([HandmadeRun(scenario({"bulk": TCP}))]), name)
 

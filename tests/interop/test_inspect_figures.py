@@ -21,7 +21,7 @@ from bufferscope.store.run import Run
 
 SMALL = download(60, rate_bps=10_000_000, rtt_ns=20 * MS, window=20)
 STAMPED = growing(60, to_sender_ns=2 * MS, to_receiver_ns=20 * MS, added_ns=30 * MS, close=True)
-FIGURES_OF_FLOWS = ("cwnd", "round_trips", "rtt_window", "goodput", "receive_window")
+FIGURES_OF_FLOWS: tuple[figures.FigureName, ...] = ("cwnd", "round_trips", "rtt_window", "goodput", "receive_window")
 IP_BYTES = 20
 PORTS = slice(IP_BYTES, IP_BYTES + 4)
 

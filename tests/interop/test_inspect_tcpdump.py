@@ -17,6 +17,7 @@ import bufferscope as bs
 from bufferscope import figures
 from bufferscope.figures.choosing import chosen
 from bufferscope.figures.source import NoDataError
+from bufferscope.model.figure_names import FigureName
 
 SENT_BYTES = 3_000_000
 DRIVER = f"""\
@@ -91,7 +92,7 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", ["sender", "receiver", "headers"])
 def test_a_capture_of_tcpdump_has_its_table_its_page_and_every_chart(
-    captures: Path, cli: Callable[..., Answer], tmp_path: Path, name: str
+    captures: Path, cli: Callable[..., Answer], tmp_path: Path, name: FigureName
 ) -> None:
     file = captures / f"{name}.pcap"
     answer = cli("inspect", str(file))

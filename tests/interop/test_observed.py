@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -120,7 +121,7 @@ def test_a_file_with_wrong_columns_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", ["capture", "import"])
-def test_no_experiment_can_be_run_on_an_observer(engine: str) -> None:
+def test_no_experiment_can_be_run_on_an_observer(engine: Any) -> None:
     command = {"capture": "inspect", "import": "import"}[engine]
     with pytest.raises(InputError, match=f"^engine {engine}: its runs are made by `bufferscope {command}`"):
         bs.run("ucas-reproduce", engine=engine)

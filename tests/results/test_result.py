@@ -10,6 +10,7 @@ from reports import KEY, LABELS, run, stored
 
 import bufferscope as bs
 from bufferscope.metrics import UnknownMetricError
+from bufferscope.model.table_names import FrameName
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def result(tmp_path: Path) -> bs.Result:
 
 
 @pytest.mark.parametrize("table", [*bs.TABLES, "metrics"])
-def test_every_frame_has_columns_for_what_varies(result: bs.Result, table: str) -> None:
+def test_every_frame_has_columns_for_what_varies(result: bs.Result, table: FrameName) -> None:
     frame = result.table(table)
     assert frame.columns[:4] == ["run", "engine", "seed", KEY]
     own = {made.id: (made.engine, made.seed, made.point[KEY]) for made in result.runs}
@@ -53,7 +54,7 @@ def test_a_wrong_name_is_answered_with_the_nearest(result: bs.Result) -> None:
     with pytest.raises(UnknownMetricError, match=r"rtt\.mean_ms"):
         result.metric("rtt.mean")
     with pytest.raises(bs.InputError, match="did you mean probes"):
-        result.table("probe")
+        result.table("probe")  # type: ignore[arg-type]
     with pytest.raises(bs.InputError, match="did you mean queue_length"):
         _ = result.figures["queue_lenght"]
 

@@ -23,6 +23,7 @@ from bufferscope.engines import REGISTRY, engines
 from bufferscope.engines.sim import engine as sim
 from bufferscope.figures import source
 from bufferscope.model.experiment import Point, load
+from bufferscope.model.table_names import TableName
 from bufferscope.report import build
 from bufferscope.running import layout
 from bufferscope.running.job import Task
@@ -71,7 +72,7 @@ def partitions(experiment_dir: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("table", SCHEMAS)
-def test_every_table_is_the_same(table: str, both: tuple[bs.Result, bs.Result]) -> None:
+def test_every_table_is_the_same(table: TableName, both: tuple[bs.Result, bs.Result]) -> None:
     single, sweep = both
     assert_frame_equal(sweep.table(table), single.table(table))
     assert_frame_equal(sweep.scan(table).collect(), single.table(table))

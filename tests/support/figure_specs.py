@@ -1,6 +1,6 @@
 """Results for figures, and what is in the charts that are drawn of them."""
 
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 from handmade import (
@@ -21,12 +21,13 @@ from handmade import (
 )
 
 from bufferscope import figures
+from bufferscope.model.figure_names import FigureName
 
 Spec = dict[str, Any]
 
 
 def spec_of(result: HandmadeResult, name: str) -> Spec:
-    spec: Spec = figures.draw(result, name).to_dict()
+    spec: Spec = figures.draw(result, cast("FigureName", name)).to_dict()
     return spec
 
 

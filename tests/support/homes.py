@@ -3,6 +3,7 @@
 from typing import Any
 
 from bufferscope.analysis.explanation import explain_run
+from bufferscope.analysis.explanation.statement import StatementKind
 from bufferscope.running.stepping import Simulation
 from bufferscope.store.memory import MemoryRun
 
@@ -41,5 +42,5 @@ def simulated(**overrides: object) -> MemoryRun:
     return Simulation(HOME, changes).finish()
 
 
-def told(run: Any, kind: str) -> str:
+def told(run: Any, kind: StatementKind) -> str:
     return " ".join(each.sentence for each in explain_run(run).of(kind))

@@ -4,11 +4,12 @@ from rich.padding import Padding
 from rich.text import Text
 
 from bufferscope.analysis.explanation import Explanation, Statement
+from bufferscope.analysis.explanation.statement import StatementKind
 from bufferscope.cli.tables import point_name
 from bufferscope.cli.terminal import console
 from bufferscope.store.run import Run
 
-HEADINGS = {
+HEADINGS: dict[tuple[StatementKind, ...], str] = {
     ("where", "layers", "since"): "Where the delay was",
     ("who", "window", "limit"): "Whose packets, and how many",
     ("sender", "losses"): "What each flow got",

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 from bufferscope.base.errors import InputError
 from bufferscope.engines import capture, guest, host, imported, sim
-from bufferscope.engines.engine import BatchRunner, Engine, Progress
+from bufferscope.engines.engine import BatchRunner, Engine, EngineName, Progress
 
 __all__ = [
     "REGISTRY",
     "BatchRunner",
     "Engine",
+    "EngineName",
     "Progress",
     "carrying",
     "default",

@@ -7,7 +7,7 @@ else knows an engine by its name.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from bufferscope._core import QDISCS
 from bufferscope.base.errors import EngineError
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from bufferscope.engines.doctor.findings import EngineCheck
     from bufferscope.engines.doctor.system import System
     from bufferscope.engines.shell import Shell
+
+EngineName = Literal["sim", "guest", "host"]
+"""The name of an engine that carries packets; `bufferscope.engines.REGISTRY` has these and those that only observe."""
 
 Progress = Callable[[int, int], bool]
 """Called with the run's time and its duration in nanoseconds; False asks the engine to stop."""

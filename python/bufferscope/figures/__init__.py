@@ -13,7 +13,9 @@ from functools import cache, wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from bufferscope.model.figure_names import NAMES, NEEDED
+from bufferscope.base.errors import InputError
+from bufferscope.base.names import closest
+from bufferscope.model.figure_names import NAMES, NEEDED, FigureName
 
 if TYPE_CHECKING:
     import altair as alt
@@ -54,7 +56,9 @@ __all__ = [
     "FIGURES",
     "NAMES",
     "NEEDED",
+    "FigureName",
     "NoDataError",
+    "UnknownFigureError",
     "buffers",
     "cwnd",
     "download_time",
@@ -85,7 +89,7 @@ __all__ = [
 ]
 
 
-def draw(result: "ResultRecords", name: str) -> "Chart":
+def draw(result: "ResultRecords", name: FigureName) -> "Chart":
     """The figure of this name.
 
     Parameters
@@ -102,15 +106,26 @@ def draw(result: "ResultRecords", name: str) -> "Chart":
 
     Raises
     ------
+    UnknownFigureError
+        There is no figure of this name.
     NoDataError
         The records hold no data for the figure; the text says what is missing.
     """
+    if name not in NAMES:
+        raise UnknownFigureError(f"no figure is called {name!r}{closest(str(name), NAMES)}")
     function: Figure = _figure(name)
     return function(result)
 
 
+class UnknownFigureError(InputError, KeyError):
+    """There is no figure of this name."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 @cache
-def _figure(name: str) -> "Figure":
+def _figure(name: FigureName) -> "Figure":
     """The function of a figure. It first checks the number of points, and that the needed tables were recorded."""
     from bufferscope.figures.source import check_recorded, check_size
 

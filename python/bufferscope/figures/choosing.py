@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from bufferscope.figures import NAMES, NEEDED
+from bufferscope.figures import NAMES, NEEDED, FigureName
 from bufferscope.model.network import CARRYING, ports, probers, traffic_named
 from bufferscope.model.recorded import unrecorded
 from bufferscope.model.scenario import Scenario
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from bufferscope.metrics.records import RunRecords
 
 
-def chosen(runs: Sequence["RunRecords"]) -> tuple[str, ...]:
+def chosen(runs: Sequence["RunRecords"]) -> tuple[FigureName, ...]:
     """The figures that the runs' experiments name, each once; if one names none, those that fit its traffic."""
-    found: dict[str, None] = {}
+    found: dict[FigureName, None] = {}
     for run in runs:
         named = [name for name in run.meta["document"].get("figures") or () if name in NAMES]
         found |= dict.fromkeys(named or fitting(run.scenario))
     return tuple(found)
 
 
-def fitting(scenario: Scenario) -> tuple[str, ...]:
+def fitting(scenario: Scenario) -> tuple[FigureName, ...]:
     """The figures that show something of a scenario's traffic.
 
     A port with a rate has a queue, a ping or irtt has round-trip times, a TCP connection has a window, traffic that
@@ -32,7 +32,7 @@ def fitting(scenario: Scenario) -> tuple[str, ...]:
     return tuple(name for name in _fitting(scenario) if not set(NEEDED[name]).intersection(empty))
 
 
-def _fitting(scenario: Scenario) -> Iterator[str]:
+def _fitting(scenario: Scenario) -> Iterator[FigureName]:
     if any(port.rate for port in ports(scenario).values()):
         yield "queue_length"
     if probers(scenario):

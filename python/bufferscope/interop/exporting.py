@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Literal, get_args
 
 from bufferscope._core import TABLES
 from bufferscope.base.errors import InputError
@@ -34,7 +34,8 @@ ABOUT: Mapping[str, str] = {
     "pcapng": "the packets of each run, for Wireshark",
 }
 """Every format, with what it is."""
-FORMATS = ("csv", "parquet", "json")
+TableFormat = Literal["csv", "parquet", "json"]
+FORMATS: tuple[TableFormat, ...] = get_args(TableFormat)
 PER_RUN = ("flent",)
 """The formats with a file for each run."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)

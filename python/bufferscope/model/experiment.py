@@ -20,7 +20,7 @@ from bufferscope.base.errors import ExperimentError, InputError, printable
 from bufferscope.model import metric_names as naming
 from bufferscope.model.expectations import ExpectationEntry
 from bufferscope.model.figure_names import NAMES as FIGURES
-from bufferscope.model.figure_names import NEEDED
+from bufferscope.model.figure_names import NEEDED, FigureName
 from bufferscope.model.overrides import Overrides, as_texts
 from bufferscope.model.recorded import explanation, missing, unrecorded
 from bufferscope.model.scenario import Scenario
@@ -97,7 +97,7 @@ class Document(TypedDict):
     document: str | None
     """The short name of the source."""
     description: str | None
-    figures: list[str]
+    figures: list[FigureName]
     notes: str | None
     repeat: int
     """Runs of each point by default; with a population, its members."""
@@ -245,8 +245,8 @@ class Experiment:
         scenario = self.points[0].scenario
         empty = unrecorded(scenario)
         for position, name in enumerate(self.document["figures"], start=1):
-            if table := next((table for table in NEEDED[name] if table in empty), None):
-                yield f"figures[{position}]: {name} will be missing: {explanation(scenario, table)}"
+            if without := next((table for table in NEEDED[name] if table in empty), None):
+                yield f"figures[{position}]: {name} will be missing: {explanation(scenario, without)}"
         for position, expectation in enumerate(self.expectations, start=1):
             table = missing(expectation["metric"], empty)
             if table and expectation["comparisons"]:

@@ -1,17 +1,43 @@
 """The figures that an experiment file may name, and the tables that each of them needs."""
 
 from collections.abc import Mapping
+from typing import Literal, get_args
 
-NAMES = (
-    *("queue_length", "rtt", "cwnd", "goodput", "rtt_cdf", "rtt_by_point", "download_time", "rtt_equation"),
-    *("goodput_delay", "trade_offs", "buffers", "rtt_members"),
-    *("rtt_by_size", "drops_by_size", "retransmits_by_size", "receive_window", "rtt_cdf_panels"),
-    *("throughput_delay", "smoke", "reaction_time", "rtt_window", "round_trips"),
-    *("rtt_matrix", "goodput_matrix", "share_matrix", "jain_matrix"),
-)
+from bufferscope.model.table_names import TableName
+
+FigureName = Literal[
+    "queue_length",
+    "rtt",
+    "cwnd",
+    "goodput",
+    "rtt_cdf",
+    "rtt_by_point",
+    "download_time",
+    "rtt_equation",
+    "goodput_delay",
+    "trade_offs",
+    "buffers",
+    "rtt_members",
+    "rtt_by_size",
+    "drops_by_size",
+    "retransmits_by_size",
+    "receive_window",
+    "rtt_cdf_panels",
+    "throughput_delay",
+    "smoke",
+    "reaction_time",
+    "rtt_window",
+    "round_trips",
+    "rtt_matrix",
+    "goodput_matrix",
+    "share_matrix",
+    "jain_matrix",
+]
+"""The name of a figure."""
+NAMES: tuple[FigureName, ...] = get_args(FigureName)
 """The names that an experiment file's key `figures` may list; each is a function in a file of that name in `charts`."""
 
-NEEDED: Mapping[str, tuple[str, ...]] = {
+NEEDED: Mapping[str, tuple[TableName, ...]] = {
     "queue_length": ("queues", "capacity"),
     "rtt": ("probes",),
     "cwnd": ("flows",),

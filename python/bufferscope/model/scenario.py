@@ -7,13 +7,13 @@ certain.
 
 import hashlib
 import json
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict, get_args
 
 LARGEST_SEED = 2**63 - 1
 
 Side = Literal["forward", "reverse"]
 """A direction of a link; its name is also the key of its port."""
-SIDES: tuple[Side, ...] = ("forward", "reverse")
+SIDES: tuple[Side, ...] = get_args(Side)
 
 CongestionControl = Literal[
     "reno", "cubic", "vegas", "westwood", "window", "ledbat", "ledbat++", "bbr", "bbr3", "dctcp", "prague"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bufferscope.base.fmt import plural
 from bufferscope.figures.source import points
+from bufferscope.model.figure_names import FigureName
 from bufferscope.report import drawing, parameters, printing, rendering
 from bufferscope.report import runs as stored
 from bufferscope.report.anchors import anchors
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from bufferscope.store.run import Run
 
 PAGE = "index.html"
-FIGURES = ("rtt", "queue_length", "cwnd", "rtt_cdf")
+FIGURES: tuple[FigureName, ...] = ("rtt", "queue_length", "cwnd", "rtt_cdf")
 """Over time, what a user, a queue and a sender see; and the delays of all repetitions together."""
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bufferscope.base.fmt import plural
 from bufferscope.figures.choosing import chosen
 from bufferscope.figures.source import points
+from bufferscope.model.figure_names import FigureName
 from bufferscope.report import drawing, parameters, printing, rendering
 from bufferscope.report import runs as stored
 from bufferscope.report.contents import ContentsEntry, of_points
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
     from bufferscope.store.run import Run
 
 PAGE = "index.html"
-SUMMARY = ("rtt_by_point", "goodput_delay")
+SUMMARY: tuple[FigureName, ...] = ("rtt_by_point", "goodput_delay")
 """Figures that show many points in one chart."""
 WHOLE = ("rtt_matrix", "goodput_matrix", "share_matrix", "jain_matrix", *SUMMARY)
 """Figures of a whole sweep: they can't be drawn of a single point."""
-BESIDE = "rtt_cdf"
+BESIDE: FigureName = "rtt_cdf"
 """The delays of all repetitions together; drawn in addition to the figures that the experiments name."""
 MOST_ORIGINS = 50
 MOST_DRAWN = 12

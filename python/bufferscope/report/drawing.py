@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from bufferscope import figures
 from bufferscope.base import strict_json
+from bufferscope.model.figure_names import FigureName
 from bufferscope.report import datasets, printing
 from bufferscope.report.slimming import slim
 
@@ -63,7 +64,7 @@ class MissingFigure:
     reason: str
 
 
-def draw(result: "Result", name: str, page: Path, anchor: str) -> FigureView | MissingFigure:
+def draw(result: "Result", name: FigureName, page: Path, anchor: str) -> FigureView | MissingFigure:
     """Draw a figure of a result, and write its SVG and PNG to `figures/` beside the page.
 
     The files are named after the `anchor` of the figure's section (`anchors`) and the figure.

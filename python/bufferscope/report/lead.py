@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from bufferscope.base.fmt import NBSP, quantity
 from bufferscope.figures.source import PlottedPoint, engine, points
 from bufferscope.metrics import MetricError, metric
+from bufferscope.model.figure_names import FigureName
 from bufferscope.model.network import ports
 from bufferscope.model.scenario import SIDES, Scenario
 from bufferscope.report import drawing
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 TAIL_DROP = frozenset({"pfifo", "bfifo"})
 QUEUE_MANAGER = "codel"
-FIGURE = "rtt"
+FIGURE: FigureName = "rtt"
 EXAMPLE = "ucas-mitigate"
 """The experiment of README's first picture."""
 MOST_LOST = 0.1

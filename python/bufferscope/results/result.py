@@ -7,11 +7,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from bufferscope._core import TABLES
 from bufferscope.base.attach import attached
 from bufferscope.base.errors import InputError, StoreError
 from bufferscope.base.names import closest
 from bufferscope.base.strict_json import finite
+from bufferscope.model.table_names import FRAME_NAMES, TABLE_NAMES, FrameName, TableName
 from bufferscope.results.expectations import Evaluated, evaluate, gathered
 from bufferscope.results.variation import Variation
 from bufferscope.store.run import Run
@@ -372,7 +372,7 @@ class Result:
 
         return self._with_run_columns(column(self.runs, name).lazy()).collect()
 
-    def scan(self, name: str) -> "pl.LazyFrame":
+    def scan(self, name: TableName) -> "pl.LazyFrame":
         """One table of all runs as a lazy frame. A query reads only the columns that it needs.
 
         Parameters
@@ -395,11 +395,11 @@ class Result:
         """
         from bufferscope.metrics.batch import Batch
 
-        if name not in TABLES:
-            raise InputError(f"no table is called {name!r}{closest(name, TABLES)}")
+        if name not in TABLE_NAMES:
+            raise InputError(f"no table is called {name!r}{closest(name, TABLE_NAMES)}")
         return self._with_run_columns(Batch(self.runs).whole(name))
 
-    def table(self, name: str) -> "pl.DataFrame":
+    def table(self, name: FrameName) -> "pl.DataFrame":
         """One table of all runs.
 
         Parameters
@@ -419,12 +419,12 @@ class Result:
         StoreError
             A table is damaged.
         """
-        if name not in (*TABLES, "metrics"):
-            raise InputError(f"no table is called {name!r}{closest(name, (*TABLES, 'metrics'))}")
+        if name not in FRAME_NAMES:
+            raise InputError(f"no table is called {name!r}{closest(name, FRAME_NAMES)}")
         frame: pl.DataFrame = getattr(self, name)
         return frame
 
-    def to_pandas(self, name: str = "metrics") -> Any:
+    def to_pandas(self, name: FrameName = "metrics") -> Any:
         """One table of all runs as a pandas frame.
 
         Parameters

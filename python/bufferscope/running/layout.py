@@ -1,13 +1,15 @@
 """How runs are stored: each in a directory of its own, or many together in partitions."""
 
 from collections.abc import Iterator, Sequence
+from typing import Literal, get_args
 
 from bufferscope.base.errors import InputError
 from bufferscope.model.network import NANOSECONDS
 from bufferscope.running.job import Task
 
-LAYOUTS = ("auto", "single", "sweep")
+StorageLayout = Literal["auto", "single", "sweep"]
 """`single`: a directory for each run. `sweep`: partitions of many runs. `auto`: whichever suits the tasks."""
+LAYOUTS: tuple[StorageLayout, ...] = get_args(StorageLayout)
 LEAST_RUNS = 200
 """With fewer runs of an experiment on an engine, `auto` gives each a directory of its own."""
 LONGEST_S = 60

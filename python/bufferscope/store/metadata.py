@@ -13,6 +13,7 @@ from bufferscope import _core
 from bufferscope.model.expectations import ExpectationEntry
 from bufferscope.model.experiment import DrawnMember, PopulationWords, SweepAxis
 from bufferscope.model.figure_names import NAMES as FIGURES
+from bufferscope.model.figure_names import FigureName
 from bufferscope.model.scenario import ENDS, SIDES, FifoQueueing, Mac80211Queueing, RateStep, Scenario, Traffic
 from bufferscope.store import FORMAT
 from bufferscope.store.schema import (
@@ -39,7 +40,7 @@ class FileWords(TypedDict, total=False):
     source: str | None
     document: str | None
     description: str | None
-    figures: list[str] | None
+    figures: list[FigureName] | None
     notes: str | None
     repeat: int
     sweep: Mapping[str, SweepAxis | list[str]]

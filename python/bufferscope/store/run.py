@@ -12,6 +12,7 @@ from bufferscope._core import TABLES
 from bufferscope.base.attach import attached
 from bufferscope.base.errors import StoreError
 from bufferscope.model.scenario import Scenario, scenario_digest
+from bufferscope.model.table_names import TableName
 from bufferscope.store import tables
 from bufferscope.store.metadata import Metadata, sources
 from bufferscope.store.partition import RUN, Facts, Partition, is_partition
@@ -43,7 +44,7 @@ class BaseRun(ABC):
         """A name made of point, engine, seed and a digest of the scenario."""
 
     @abstractmethod
-    def _table(self, name: str) -> "pl.DataFrame":
+    def _table(self, name: TableName) -> "pl.DataFrame":
         """A table, read anew."""
 
     @property
@@ -269,7 +270,7 @@ class Run(BaseRun):
         """The directory of all runs of the experiment."""
         return self.path.parent.parent if self.partition else self.path.parent
 
-    def read(self, table: str, columns: Sequence[str]) -> "pl.DataFrame":
+    def read(self, table: TableName, columns: Sequence[str]) -> "pl.DataFrame":
         """Some columns of a table. They are not kept in memory.
 
         Parameters
@@ -304,7 +305,7 @@ class Run(BaseRun):
         own = partition.scan(table).filter(pl.col(RUN) == self.number).select(pl.lit(self.id).alias("run"), *columns)
         return tables.collected(partition.path, table, own)
 
-    def _table(self, name: str) -> "pl.DataFrame":
+    def _table(self, name: TableName) -> "pl.DataFrame":
         return self.read(name, TABLES[name])
 
     @cached_property

@@ -8,6 +8,7 @@ from bufferscope.analysis.explanation.evidence import Evidence
 from bufferscope.analysis.explanation.limits import Limit, LimitedFlow
 from bufferscope.analysis.explanation.places import wifi_name
 from bufferscope.analysis.explanation.statement import Number, Statement
+from bufferscope.model.figure_names import FigureName
 
 MOST_FLOWS = 6
 """The most flows with a sentence of their own."""
@@ -90,7 +91,7 @@ def _of_window(each: LimitedFlow, begin: str, numbers: dict[str, Number]) -> Sta
     sentence = f"{begin}: it is limited by {_words(each.limit)}{part}, with {fmt.size(sender.inflight_bytes)} in flight"
     if held:
         sentence += f" (BDP: {fmt.size(held)})"
-    figure = "receive_window" if each.limit is Limit.RECEIVER else "cwnd"
+    figure: FigureName = "receive_window" if each.limit is Limit.RECEIVER else "cwnd"
     unknown = None
     if each.limit is Limit.BUFFER:
         unknown = "A kernel does not count this limit if the application refills the buffer at once."

@@ -16,6 +16,7 @@ from bufferscope.analysis.explanation.senders import Sender
 from bufferscope.analysis.explanation.standing import episodes, spans
 from bufferscope.analysis.explanation.statement import Cause, Explanation, Number, Statement
 from bufferscope.analysis.findings import LEAST_ADDED_MS, LEAST_ADDED_SHARE, LEAST_LOST
+from bufferscope.model.figure_names import FigureName
 from bufferscope.model.network import NANOSECONDS, OVER_TCP
 
 MUCH_ADDED_S = 0.05
@@ -58,7 +59,7 @@ def _verdict(found: Evidence, main: ObservedFlow | None) -> tuple[Statement, Cau
             f"Data of {flow} is queued on the path: its RTT is {fmt.time(main.added_s)} above the minimum, "
             f"{fmt.time(main.least_s)}, and its data in flight is {fmt.times(main.held_times)} the BDP."
         )
-        figure = "rtt_window" if main.sees_flight else "round_trips"
+        figure: FigureName = "rtt_window" if main.sees_flight else "round_trips"
         return Statement("verdict", sentence, {"delay_ms": 1e3 * main.added_s}, figure, WHERE), Cause.QUEUE
     if main.sender.retransmits >= FEWEST_REPEATED:
         why = f"{flow} retransmits while its RTT stays short: because of a lossy link or an AQM"

@@ -3,7 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal, get_args
+
+from bufferscope.base.errors import InputError
+from bufferscope.base.names import closest
+from bufferscope.model.figure_names import FigureName
 
 
 class Cause(StrEnum):
@@ -31,19 +35,38 @@ class Cause(StrEnum):
 
 
 Number = float | int | str
+StatementKind = Literal[
+    "verdict",
+    "where",
+    "layers",
+    "since",
+    "who",
+    "window",
+    "limit",
+    "sender",
+    "losses",
+    "call",
+    "game",
+    "page",
+    "cure",
+    "unknown",
+]
+"""What a statement is about: `verdict` is the main cause, `cure` the effect of a change, and `unknown` what the records
+do not show."""
+KINDS: tuple[StatementKind, ...] = get_args(StatementKind)
 
 
 @dataclass(frozen=True)
 class Statement:
     """One thing that the records show, or that they do not show."""
 
-    kind: str
-    """What it is about: `verdict`, `where`, `since`, `who`, `window`, `limit`, `sender`, `call`, `game`, `page`, ..."""
+    kind: StatementKind
+    """What it is about."""
     sentence: str
     """The statement in one sentence."""
     numbers: Mapping[str, Number] = field(default_factory=dict)
     """The numbers of the sentence by name; the unit is in the name."""
-    figure: str | None = None
+    figure: FigureName | None = None
     """The name of the figure that shows it."""
     unknown: str | None = None
     """What the records leave open about it."""
@@ -97,19 +120,27 @@ class Explanation:
     statements: tuple[Statement, ...]
     """All statements, in the order in which they are printed."""
 
-    def of(self, *kinds: str) -> list[Statement]:
+    def of(self, *kinds: StatementKind) -> list[Statement]:
         """The statements of some kinds.
 
         Parameters
         ----------
         *kinds
-            `"verdict"`, `"where"`, `"since"`, `"who"`, ...
+            What the statements are about, as in `"verdict"` or `"cure"`.
 
         Returns
         -------
         list of Statement
             In their order.
+
+        Raises
+        ------
+        InputError
+            There is no such kind.
         """
+        for kind in kinds:
+            if kind not in KINDS:
+                raise InputError(f"no kind of statement is called {kind!r}{closest(str(kind), KINDS)}")
         return [each for each in self.statements if each.kind in kinds]
 
     @property

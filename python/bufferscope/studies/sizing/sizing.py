@@ -8,6 +8,7 @@ from pathlib import Path
 from bufferscope.base.arguments import FLAG, NAME, PATH, WATCHER, checked, optional
 from bufferscope.engines import default
 from bufferscope.model.experiment import Experiment
+from bufferscope.model.scenario import CongestionControl
 from bufferscope.results.result import Result
 from bufferscope.running.executors import Watcher
 from bufferscope.running.plan import execute, plan
@@ -73,7 +74,7 @@ def size(
     target: str = "98%",
     packet: str = "1500b",
     buffer: str | None = None,
-    congestion: str = "cubic",
+    congestion: CongestionControl = "cubic",
     simulate: bool = True,
     seed: int = 1,
     repeat: int = 3,

@@ -1,0 +1,23 @@
+"""The tables of the records, by name."""
+
+from typing import Literal, get_args
+
+TableName = Literal[
+    "probes",
+    "flows",
+    "queues",
+    "drops",
+    "transfers",
+    "sojourns",
+    "capacity",
+    "estimates",
+    "round_trips",
+    "retransmissions",
+    "one_way",
+]
+"""A table of the records, a key of `bufferscope.TABLES`."""
+FrameName = Literal[TableName, "metrics"]
+"""A table of the records, or the metrics that are computed from them."""
+
+TABLE_NAMES: tuple[TableName, ...] = get_args(TableName)
+FRAME_NAMES: tuple[FrameName, ...] = get_args(FrameName)
