@@ -16,32 +16,91 @@ if TYPE_CHECKING:
     from bufferscope import figures, metrics, report
     from bufferscope._core import TABLES, __version__
     from bufferscope.analysis.explanation import Explanation, explain
+    from bufferscope.analysis.explanation.statement import Cause, Statement, StatementKind
     from bufferscope.api import choose, compare, load, run
     from bufferscope.base.errors import EngineError, ExperimentError, InputError, StoreError
-    from bufferscope.model.experiment import Experiment, catalogue
+    from bufferscope.engines.engine import EngineName
+    from bufferscope.figures.charts_of import Charts
+    from bufferscope.model.experiment import DrawnMember, Experiment, ExperimentDocument, Point, SweepAxis, catalogue
+    from bufferscope.model.figure_names import FigureName
+    from bufferscope.model.scenario import CongestionControl, Scenario
+    from bufferscope.model.table_names import FrameName, TableName
+    from bufferscope.results.expectations import ExpectationResult, Verdict
     from bufferscope.results.result import Result
-    from bufferscope.running.stepping import Simulation
+    from bufferscope.results.variation.varying import Variation
+    from bufferscope.running.executors import Watcher
+    from bufferscope.running.layout import StorageLayout
+    from bufferscope.running.stepping import FlowState, PortState, Simulation, SimulationState, SimulationTables
     from bufferscope.store.memory import MemoryRun
+    from bufferscope.store.metadata import Metadata
+    from bufferscope.store.partition import RunFacts
     from bufferscope.store.run import Run
-    from bufferscope.studies.choice.judging import Choice
-    from bufferscope.studies.comparison.comparing import Comparison
+    from bufferscope.studies.agreement.comparing import MetricComparison
+    from bufferscope.studies.choice.bottleneck import Bottleneck
+    from bufferscope.studies.choice.candidates import QueueCandidate
+    from bufferscope.studies.choice.judging import Choice, ChoiceVerdict, MeasuredCandidate
+    from bufferscope.studies.comparison.arms import Arm, PointArms
+    from bufferscope.studies.comparison.comparing import Comparison, Difference, PointComparison
+    from bufferscope.studies.sizing.equations import EquationResult
+    from bufferscope.studies.sizing.line import SizedLine
+    from bufferscope.studies.sizing.search import MeasuredQueue, SimulatedSizing
+    from bufferscope.studies.sizing.settings import QueueSetting
     from bufferscope.studies.sizing.sizing import Sizing, size
 
 __all__ = [
     "TABLES",
+    "Arm",
+    "Bottleneck",
+    "Cause",
+    "Charts",
     "Choice",
+    "ChoiceVerdict",
     "Comparison",
+    "CongestionControl",
+    "Difference",
+    "DrawnMember",
     "EngineError",
+    "EngineName",
+    "EquationResult",
+    "ExpectationResult",
     "Experiment",
+    "ExperimentDocument",
     "ExperimentError",
     "Explanation",
+    "FigureName",
+    "FlowState",
+    "FrameName",
     "InputError",
+    "MeasuredCandidate",
+    "MeasuredQueue",
     "MemoryRun",
+    "Metadata",
+    "MetricComparison",
+    "Point",
+    "PointArms",
+    "PointComparison",
+    "PortState",
+    "QueueCandidate",
+    "QueueSetting",
     "Result",
     "Run",
+    "RunFacts",
+    "Scenario",
+    "SimulatedSizing",
     "Simulation",
+    "SimulationState",
+    "SimulationTables",
+    "SizedLine",
     "Sizing",
+    "Statement",
+    "StatementKind",
+    "StorageLayout",
     "StoreError",
+    "SweepAxis",
+    "TableName",
+    "Variation",
+    "Verdict",
+    "Watcher",
     "__version__",
     "catalogue",
     "choose",
@@ -57,20 +116,59 @@ __all__ = [
 
 _HOMES = {
     "TABLES": "_core",
-    "__version__": "_core",
+    "Arm": "studies.comparison.arms",
+    "Bottleneck": "studies.choice.bottleneck",
+    "Cause": "analysis.explanation.statement",
+    "Charts": "figures.charts_of",
     "Choice": "studies.choice.judging",
+    "ChoiceVerdict": "studies.choice.judging",
     "Comparison": "studies.comparison.comparing",
+    "CongestionControl": "model.scenario",
+    "Difference": "studies.comparison.comparing",
+    "DrawnMember": "model.experiment",
     "EngineError": "base.errors",
+    "EngineName": "engines.engine",
+    "EquationResult": "studies.sizing.equations",
+    "ExpectationResult": "results.expectations",
     "Experiment": "model.experiment",
+    "ExperimentDocument": "model.experiment",
     "ExperimentError": "base.errors",
     "Explanation": "analysis.explanation",
+    "FigureName": "model.figure_names",
+    "FlowState": "running.stepping",
+    "FrameName": "model.table_names",
     "InputError": "base.errors",
+    "MeasuredCandidate": "studies.choice.judging",
+    "MeasuredQueue": "studies.sizing.search",
     "MemoryRun": "store.memory",
+    "Metadata": "store.metadata",
+    "MetricComparison": "studies.agreement.comparing",
+    "Point": "model.experiment",
+    "PointArms": "studies.comparison.arms",
+    "PointComparison": "studies.comparison.comparing",
+    "PortState": "running.stepping",
+    "QueueCandidate": "studies.choice.candidates",
+    "QueueSetting": "studies.sizing.settings",
     "Result": "results.result",
     "Run": "store.run",
+    "RunFacts": "store.partition",
+    "Scenario": "model.scenario",
+    "SimulatedSizing": "studies.sizing.search",
     "Simulation": "running.stepping",
+    "SimulationState": "running.stepping",
+    "SimulationTables": "running.stepping",
+    "SizedLine": "studies.sizing.line",
     "Sizing": "studies.sizing.sizing",
+    "Statement": "analysis.explanation.statement",
+    "StatementKind": "analysis.explanation.statement",
+    "StorageLayout": "running.layout",
     "StoreError": "base.errors",
+    "SweepAxis": "model.experiment",
+    "TableName": "model.table_names",
+    "Variation": "results.variation.varying",
+    "Verdict": "results.expectations",
+    "Watcher": "running.executors",
+    "__version__": "_core",
     "catalogue": "model.experiment",
     "choose": "api",
     "compare": "api",

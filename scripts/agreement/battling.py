@@ -17,7 +17,7 @@ from bufferscope.engines import Engine, engines
 from bufferscope.metrics import definition
 from bufferscope.model.experiment import load
 from bufferscope.report.verdicts import view
-from bufferscope.results.expectations import Evaluated, concerning
+from bufferscope.results.expectations import ExpectationResult, concerning
 from bufferscope.results.result import Result
 from bufferscope.running.job import Task
 from bufferscope.running.plan import plan
@@ -153,7 +153,7 @@ def _cell(comparison: MetricComparison) -> str:
     return f"{mark}{told(comparison)}{mark}"
 
 
-def claims(evaluated: Sequence[Evaluated]) -> Iterator[Claim]:
+def claims(evaluated: Sequence[ExpectationResult]) -> Iterator[Claim]:
     """The statements, each with what both engines measure; the second engine is the reference."""
     names = list(dict.fromkeys(each.engine for each in evaluated))
     for pair in zip(*([each for each in evaluated if each.engine == name] for name in names), strict=True):
@@ -178,7 +178,7 @@ def _each(names: Sequence[str], verdicts: Sequence[str]) -> str:
     return "; ".join(f"{name}:{NBSP}{verdict}" for name, verdict in zip(names, verdicts, strict=True))
 
 
-def _differ(judged: Evaluated, reference: Evaluated) -> bool | None:
+def _differ(judged: ExpectationResult, reference: ExpectationResult) -> bool | None:
     """Whether two measurements lie further apart than both intervals together, taken as independent."""
     if judged.measured is None or reference.measured is None or judged.reach is None or reference.reach is None:
         return None

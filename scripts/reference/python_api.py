@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import bufferscope as bs
 from bufferscope import metrics
@@ -19,7 +19,7 @@ from bufferscope.store.memory import MemoryRun
 from bufferscope.studies import choice
 from bufferscope.studies.comparison import comparing
 from bufferscope.studies.sizing import equations, search, sizing
-from bufferscope.studies.sizing.settings import Setting
+from bufferscope.studies.sizing.settings import QueueSetting
 from docstrings import markdown, parsed
 from writing import heading, table
 
@@ -40,13 +40,13 @@ FUNCTIONS: tuple[Function, ...] = (bs.run, bs.load, bs.compare, bs.explain, bs.c
 CLASSES: Mapping[str, tuple[type, ...]] = {
     "Results and runs": (bs.Result, bs.Run, MemoryRun, Charts),
     "A simulation in steps": (
-        bs.Simulation, stepping.State, stepping.PortState, stepping.FlowState, stepping.Tables,
+        bs.Simulation, stepping.SimulationState, stepping.PortState, stepping.FlowState, stepping.SimulationTables,
     ),
     "Experiments": (bs.Experiment, Point),
     "Comparisons": (comparing.Comparison, comparing.PointComparison, comparing.Difference),
     "Explanations": (explanation.Explanation, explanation.Statement, explanation.Cause),
     "Choices": (choice.Choice, choice.MeasuredCandidate),
-    "Sizes": (sizing.Sizing, equations.EquationResult, search.SimulatedSizing, search.MeasuredQueue, Setting),
+    "Sizes": (sizing.Sizing, equations.EquationResult, search.SimulatedSizing, search.MeasuredQueue, QueueSetting),
 }  # fmt: skip
 METRICS: tuple[Function, ...] = tuple(
     getattr(metrics, name) for name in metrics.__all__ if inspect.isfunction(inspect.unwrap(getattr(metrics, name)))
@@ -58,6 +58,10 @@ ERRORS = (
 )  # fmt: skip
 
 
+_ALIASES = [(name, getattr(bs, name)) for name in bs.__all__ if get_origin(getattr(bs, name)) is Literal]
+"""The names of types that annotations show as their strings; a name is shorter."""
+
+
 def page() -> str:
     """The whole page."""
     text = INTRODUCTION + heading(2, "Functions") + "".join(_function("bs", each) for each in FUNCTIONS)
@@ -66,7 +70,7 @@ def page() -> str:
     text += _metrics() + _figures()
     text += heading(2, "Reports") + _function("bs.report", bs.report.build)
     text += heading(2, "Errors") + table(["error", "is a", "meaning"], map(_error, ERRORS))
-    return (text + _values()).rstrip() + "\n"
+    return (text + _others() + _closed_sets() + _values()).rstrip() + "\n"
 
 
 def methods(owner: type) -> Iterator[Function]:
@@ -187,6 +191,37 @@ def _error(error: type) -> list[str]:
     return [f"`{public}`", f"`{error.__bases__[0].__name__}`", parsed(error).summary]
 
 
+def others() -> dict[str, type]:
+    """The public classes that have no section of their own, by name."""
+    shown = {each.__name__ for group in CLASSES.values() for each in group}
+    public = {name: getattr(bs, name) for name in bs.__all__ if name not in shown}
+    return {name: each for name, each in public.items() if inspect.isclass(each) and not issubclass(each, Exception)}
+
+
+def _others() -> str:
+    rows = ([f"`bs.{name}`", parsed(each).summary.partition("\n\n")[0]] for name, each in others().items())
+    return (
+        heading(2, "Other classes")
+        + "What else attributes and methods return, and what arguments may be. The source documents their attributes."
+        "\n\n" + table(["class", "meaning"], rows)
+    )
+
+
+def closed_sets() -> dict[str, tuple[str, ...]]:
+    """The public types of strings of which there are only some, by name."""
+    public = {name: getattr(bs, name) for name in bs.__all__}
+    return {name: get_args(each) for name, each in public.items() if get_origin(each) is Literal}
+
+
+def _closed_sets() -> str:
+    rows = ([f"`bs.{name}`", ", ".join(f"`{word!r}`" for word in words)] for name, words in closed_sets().items())
+    return (
+        heading(2, "Strings of which there are only some")
+        + "Types for annotations; another string raises `InputError`.\n\n"
+        + table(["type", "strings"], rows)
+    )
+
+
 def _values() -> str:
     columns = ([f"`{name}`", ", ".join(f"`{column}`" for column in listed)] for name, listed in bs.TABLES.items())
     return (
@@ -198,6 +233,11 @@ def _values() -> str:
 
 def _type(annotation: object) -> str:
     """An annotation as the source has it, without the names of modules."""
+    for name, each in _ALIASES:
+        if annotation == each:
+            return name
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    for name, each in _ALIASES:
+        text = text.replace(inspect.formatannotation(each), name)
     text = re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])", "", text)
     return text.replace("'", "").replace('"', "")

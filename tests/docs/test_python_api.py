@@ -1,8 +1,10 @@
 """docs/reference/python-api.md is complete: every public name, and of each function all parameters, results, errors."""
 
+import ast
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -62,6 +64,53 @@ def test_a_function_says_what_it_returns(name: str, function: Any) -> None:
 def test_a_function_says_which_errors_it_raises(function: Any) -> None:
     if function is not bs.catalogue:
         assert set(docstrings.parsed(function).items("Raises")) & {"InputError", "StoreError", "ExperimentError"}
+
+
+@every_function
+def test_what_a_function_raises_itself_is_documented(name: str, function: Any) -> None:
+    """Errors from functions that it calls are not seen here."""
+    source = inspect.unwrap(getattr(function, "__func__", function))
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(source))).body
+    raised = {
+        node.exc.func.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and isinstance(node.exc.func, ast.Name)
+    }
+    documented = {error.rpartition(".")[2] for error in docstrings.parsed(function).items("Raises")}
+    assert raised <= documented
+    if inspect.isfunction(function) and hasattr(function, "__wrapped__"):
+        assert "InputError" in documented, "the types of its arguments are checked"
+
+
+def returned() -> Iterator[tuple[str, object]]:
+    """What public functions, methods and attributes return, as they are annotated."""
+    for name, function in functions():
+        yield name, inspect.signature(function).return_annotation
+    for owner in CLASSES:
+        for name, member in inspect.getmembers(owner):
+            found = member.fget if isinstance(member, property) else getattr(member, "func", None)
+            if found and not name.startswith("_"):
+                yield f"{owner.__name__}.{name}", found.__annotations__["return"]
+        for name, annotation in inspect.get_annotations(owner).items():
+            if not name.startswith("_"):
+                yield f"{owner.__name__}.{name}", annotation
+
+
+def test_everything_that_is_returned_is_exported() -> None:
+    package = ROOT / "python" / "bufferscope"
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in package.rglob("*.py")]
+    ours = {node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)}
+    public = {*bs.__all__, *metrics.__all__}
+    for name, annotation in returned():
+        text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+        assert ours.intersection(re.findall(r"\w+", text)) <= public, name
+
+
+def test_every_closed_set_is_a_type_that_is_exported() -> None:
+    """An argument is annotated with a type of the page, not with a list of strings of its own."""
+    for name, function in functions():
+        for parameter in python_api.parameters(function).values():
+            assert "Literal[" not in python_api._type(parameter.annotation), f"{name}: {parameter}"
 
 
 @pytest.mark.parametrize("owner", CLASSES, ids=lambda owner: owner.__name__)

@@ -10,7 +10,7 @@ from bufferscope.model.table_names import FRAME_NAMES, TABLE_NAMES
 
 def test_the_tables_are_those_of_the_core() -> None:
     assert list(TABLE_NAMES) == list(_core.TABLES)
-    assert FRAME_NAMES == (*TABLE_NAMES, "metrics")
+    assert (*TABLE_NAMES, "metrics") == FRAME_NAMES
 
 
 def test_the_engines_are_those_that_carry_packets() -> None:

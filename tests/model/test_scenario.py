@@ -14,7 +14,7 @@ import bufferscope as bs
 from bufferscope import _core
 from bufferscope.base.reading import NamedFiles
 from bufferscope.model.expectations import ExpectationEntry
-from bufferscope.model.experiment import Document, Experiment, catalogue, load
+from bufferscope.model.experiment import Experiment, ExperimentDocument, catalogue, load
 from bufferscope.model.scenario import Qdisc, Scenario
 from bufferscope.store.metadata import Metadata, Summary, checked
 from bufferscope.store.reading import read_metadata
@@ -97,7 +97,7 @@ def constants(node: object) -> Iterator[object]:
 
 
 def test_the_words_of_a_file(experiments: list[Experiment]) -> None:
-    assert_alike((each.document for each in experiments), Document)
+    assert_alike((each.document for each in experiments), ExperimentDocument)
 
 
 def test_expectations(experiments: list[Experiment]) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import bufferscope as bs
 from bufferscope.model.expectations import ExpectationEntry
-from bufferscope.results.expectations import Evaluated, Expectation, Verdict, evaluate, judge
+from bufferscope.results.expectations import Expectation, ExpectationResult, Verdict, evaluate, judge
 
 
 def run_with(directory: Path, rtts_ms: list[float | None], position: int = 0, seed: int = 1) -> bs.Run:
@@ -43,7 +43,7 @@ def entry(band: list[float | None], **more: Any) -> ExpectationEntry:
     return cast(ExpectationEntry, {**default, **more})
 
 
-def only(entries: list[ExpectationEntry], runs: list[bs.Run]) -> Evaluated:
+def only(entries: list[ExpectationEntry], runs: list[bs.Run]) -> ExpectationResult:
     (evaluated,) = evaluate(entries, runs)
     return evaluated
 

@@ -13,7 +13,7 @@ import pytest
 import bufferscope as bs
 from bufferscope.engines import engines
 from bufferscope.model.experiment import load
-from bufferscope.results.expectations import Evaluated
+from bufferscope.results.expectations import ExpectationResult
 from bufferscope.running.brevity import BRIEF, Part
 from bufferscope.running.plan import execute, plan
 
@@ -25,7 +25,7 @@ NUMBER = re.compile(r": \S+, (?=[a-z ,]+$)", re.MULTILINE)
 """The measurement in a line."""
 
 
-def lines(name: str, expectations: list[Evaluated]) -> str:
+def lines(name: str, expectations: list[ExpectationResult]) -> str:
     """The statements of an experiment, one a line: metric, point, measurement and verdict."""
     found = [f"{name}\n"]
     for each in expectations:
@@ -35,7 +35,7 @@ def lines(name: str, expectations: list[Evaluated]) -> str:
     return "".join(found)
 
 
-def in_brief(name: str, part: Part, out: Path) -> list[Evaluated]:
+def in_brief(name: str, part: Part, out: Path) -> list[ExpectationResult]:
     experiment = load(name)
     tasks = plan(experiment, engines("sim"), out, repeat=part.repeat, among=part.positions(experiment))
     return bs.Result(execute(tasks)).expectations

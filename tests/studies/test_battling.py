@@ -10,14 +10,14 @@ from bufferscope.engines import REGISTRY, Engine
 from bufferscope.engines.outcome import Outcome
 from bufferscope.engines.sim import engine as sim
 from bufferscope.model.experiment import Point, load
-from bufferscope.results.expectations import Evaluated, Expectation, Verdict
+from bufferscope.results.expectations import Expectation, ExpectationResult, Verdict
 
 
-def evaluated(engine: str, measured: float | None, reach: float | None, band: tuple[float, float]) -> Evaluated:
+def evaluated(engine: str, measured: float | None, reach: float | None, band: tuple[float, float]) -> ExpectationResult:
     expectation = Expectation("rtt.p50_ms", "less than 20 ms", band, {}, None, None)
     inside = measured is not None and band[0] <= measured <= band[1]
     verdict = Verdict.REPRODUCED if inside else Verdict.NOT_REPRODUCED
-    return Evaluated(expectation, engine, {"queue": "codel"}, measured, 3, verdict, None, reach=reach)
+    return ExpectationResult(expectation, engine, {"queue": "codel"}, measured, 3, verdict, None, reach=reach)
 
 
 def claim(sim: tuple[float, float | None], guest: tuple[float, float | None]) -> battling.Claim:

@@ -16,7 +16,7 @@ from bufferscope.model.experiment import load
 from bufferscope.model.network import bulk_flows
 from bufferscope.stats.estimate import estimate
 from bufferscope.studies.choice.bottleneck import find
-from bufferscope.studies.choice.candidates import SHAPERS, Candidate
+from bufferscope.studies.choice.candidates import SHAPERS, QueueCandidate
 from bufferscope.studies.choice.judging import MeasuredCandidate, judge
 
 Cli = Callable[..., Answer]
@@ -83,7 +83,7 @@ def test_hidden_times_lose_and_if_all_are_hidden_the_median_decides() -> None:
     lossy, clean = measured("lossy", 9.8, math.inf), measured("clean", 9.8, 300)
     assert judge([lossy, clean]).best is clean
     first, second = (
-        MeasuredCandidate(Candidate(name, {}), "", estimate([9.0]), estimate([ms]), estimate([math.inf]))
+        MeasuredCandidate(QueueCandidate(name, {}), "", estimate([9.0]), estimate([ms]), estimate([math.inf]))
         for name, ms in [("first", 50.0), ("second", 40.0)]
     )
     assert judge([first, second]).best is second

@@ -14,7 +14,7 @@ from bufferscope.base.errors import InputError
 from bufferscope.model.experiment import Experiment
 from bufferscope.results.result import Result
 from bufferscope.stats.estimate import estimate
-from bufferscope.studies.sizing import Line, MeasuredQueue, answers, read_line, settings
+from bufferscope.studies.sizing import MeasuredQueue, SizedLine, answers, read_line, settings
 from bufferscope.studies.sizing.equations import drain_s, round_trip_s
 from bufferscope.studies.sizing.search import Queues, search
 from bufferscope.studies.sizing.sizing import Sizing, sizing
@@ -40,7 +40,7 @@ def test_buffers_drain_as_gettys_and_nichols_say(size_bytes: float, rate_bps: fl
 
 def test_the_round_trip_is_that_of_the_lab_report() -> None:
     """Links of 1 Gbit/s and 10 Mbit/s, 4 ms of propagation; a packet takes 12,112 bits: 1.2112 ms and 12 µs."""
-    line = Line(rate_bps=10_000_000, rtt_ns=4_000_000)
+    line = SizedLine(rate_bps=10_000_000, rtt_ns=4_000_000)
     queued_s, once_s = 20 * 1.2112e-3, 2 * 1.2112e-3 + 2 * 12.112e-6
     assert round_trip_s(line, 20, access_bps=1e9) == pytest.approx(queued_s + 4e-3 + once_s)
 

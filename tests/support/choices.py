@@ -8,7 +8,7 @@ from bufferscope.engines import one_engine
 from bufferscope.model.experiment import load
 from bufferscope.stats.estimate import estimate
 from bufferscope.studies.choice import Study, plan_study
-from bufferscope.studies.choice.candidates import Candidate
+from bufferscope.studies.choice.candidates import QueueCandidate
 from bufferscope.studies.choice.judging import MeasuredCandidate
 
 HOME = """\
@@ -56,7 +56,7 @@ def measured(
         return [mean * (1 + scatter * (index - (n - 1) / 2)) for index in range(n)]
 
     queue = {"qdisc": name} if limit is None else {"qdisc": "pfifo", "limit": f"{limit}p"}
-    candidate = Candidate(name, queue, is_size=limit is not None)
+    candidate = QueueCandidate(name, queue, is_size=limit is not None)
     call = None if mos is None else estimate(values(mos))
     return MeasuredCandidate(candidate, name, estimate(values(mbit)), estimate(values(ms)), estimate(values(ms)), call)
 

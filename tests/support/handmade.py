@@ -14,7 +14,7 @@ import polars as pl
 
 from bufferscope.model.network import ports
 from bufferscope.store import FORMAT
-from bufferscope.store.partition import Facts
+from bufferscope.store.partition import RunFacts
 from bufferscope.store.writing import write_metadata
 
 MS = 1_000_000
@@ -145,8 +145,8 @@ class HandmadeRun:
     summary: dict[str, Any] = field(default_factory=lambda: {"events": 1, "hops": 1})
 
     @property
-    def facts(self) -> Facts:
-        return Facts.of(self.meta)
+    def facts(self) -> RunFacts:
+        return RunFacts.of(self.meta)
 
     @property
     def meta(self) -> Any:

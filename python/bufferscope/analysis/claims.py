@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from bufferscope.engines import engine_of
-from bufferscope.results.expectations import Evaluated, Expectation, Verdict
+from bufferscope.results.expectations import Expectation, ExpectationResult, Verdict
 
 
 def in_words(name: str) -> str:
@@ -17,11 +17,11 @@ def in_words(name: str) -> str:
 class DocumentStatement:
     """A statement of a document at one point."""
 
-    by_engine: Mapping[str, Evaluated]
+    by_engine: Mapping[str, ExpectationResult]
     """What each engine measured; the first engine is the one that was asked for first."""
 
     @property
-    def first(self) -> Evaluated:
+    def first(self) -> ExpectationResult:
         """The first engine's measurement, or that of the first one that has the point."""
         return next((each for each in self.by_engine.values() if each.runs), next(iter(self.by_engine.values())))
 
@@ -43,9 +43,9 @@ class DocumentStatement:
         }
 
 
-def statements(evaluated: Iterable[Evaluated]) -> list[DocumentStatement]:
+def statements(evaluated: Iterable[ExpectationResult]) -> list[DocumentStatement]:
     """The expectations of one experiment, with the measurements of all engines together, in their order."""
-    found: dict[object, dict[str, Evaluated]] = {}
+    found: dict[object, dict[str, ExpectationResult]] = {}
     seen: Counter[object] = Counter()
     for each in evaluated:
         key = _key(each)
@@ -54,7 +54,7 @@ def statements(evaluated: Iterable[Evaluated]) -> list[DocumentStatement]:
     return [DocumentStatement(by_engine) for by_engine in found.values()]
 
 
-def _key(evaluated: Evaluated) -> object:
+def _key(evaluated: ExpectationResult) -> object:
     """What two engines' measurements of the same statement at the same point have in common."""
     expectation = evaluated.expectation
     return (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bufferscope.base.strict_json import finite
 from bufferscope.metrics import Estimate, Metrics
-from bufferscope.results.expectations import Evaluated
+from bufferscope.results.expectations import ExpectationResult
 from bufferscope.results.result import Result
 from bufferscope.store.run import Run
 from bufferscope.studies.agreement import Agreement, MetricComparison
@@ -39,7 +39,7 @@ def _escaped(character: str) -> str:
     return character if character == "\n" or character.isprintable() else json.dumps(character)[1:-1]
 
 
-def result_document(result: Result, elsewhere: Sequence[Evaluated] = ()) -> dict[str, object]:
+def result_document(result: Result, elsewhere: Sequence[ExpectationResult] = ()) -> dict[str, object]:
     """A result: its runs with their metrics, and its expectations, also as other runs judge them (`elsewhere`)."""
     return {
         "experiment": result.experiment,
@@ -168,7 +168,7 @@ def _run_document(run: Run, metrics: Metrics) -> dict[str, object]:
     }
 
 
-def _expectation_document(evaluated: Evaluated) -> dict[str, object]:
+def _expectation_document(evaluated: ExpectationResult) -> dict[str, object]:
     expectation, measured = evaluated.expectation, evaluated.measured
     return {
         "metric": expectation.metric,

@@ -10,7 +10,7 @@ from bufferscope.analysis.claims import DocumentStatement, in_words, statements
 from bufferscope.base.fmt import NBSP, margin
 from bufferscope.cli.terminal import console, plain_table
 from bufferscope.metrics.window import described
-from bufferscope.results.expectations import Evaluated, Verdict
+from bufferscope.results.expectations import ExpectationResult, Verdict
 from bufferscope.results.result import Result
 from bufferscope.running.reproduction import LeftOut
 from bufferscope.store.metadata import sources
@@ -30,7 +30,7 @@ MOST_SUBJECTS = 3
 def print_expectations(
     results: Sequence[Result],
     engines: Sequence[str] = (),
-    elsewhere: Mapping[str, Sequence[Evaluated]] | None = None,
+    elsewhere: Mapping[str, Sequence[ExpectationResult]] | None = None,
     left_out: Mapping[tuple[str, int | None, str], str] | None = None,
 ) -> None:
     """What the documents say beside what each engine measured, document by document, and why something differs.
@@ -257,7 +257,7 @@ class _Notes:
             yield f"{number}{experiments}, {whom}: {reason}" + (f" Shown by {shown}." if shown else "")
 
 
-def _measured(evaluated: Evaluated) -> str:
+def _measured(evaluated: ExpectationResult) -> str:
     """The mean; with repetitions, also half the width of its 95 % confidence interval."""
     if evaluated.measured is None:
         return "-"

@@ -18,7 +18,13 @@ class Charts(Mapping[str, "figures.Chart"]):
     """
 
     def __init__(self, result: "ResultRecords") -> None:
-        """Make the mapping for this result, without drawing anything yet."""
+        """Make the mapping for this result, without drawing anything yet.
+
+        Parameters
+        ----------
+        result
+            A result, or anything else with `runs`.
+        """
         self._result = result
 
     def __getitem__(self, name: str) -> "figures.Chart":

@@ -13,7 +13,7 @@ from bufferscope.model.scenario import Scenario
 
 if TYPE_CHECKING:
     from bufferscope.store.metadata import Metadata
-    from bufferscope.store.partition import Facts
+    from bufferscope.store.partition import RunFacts
 
 
 class RunRecords(Protocol):
@@ -40,7 +40,7 @@ class RunRecords(Protocol):
         """The resolved scenario: every default filled in, every value a plain number in the unit of its name."""
 
     @property
-    def facts(self) -> "Facts":
+    def facts(self) -> "RunFacts":
         """What is asked of a run most often; in memory, even if `meta` has to be read again."""
 
     @property

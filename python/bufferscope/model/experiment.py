@@ -89,7 +89,7 @@ class DrawnMember(TypedDict):
     """The drawn values, path to value as an experiment file has it."""
 
 
-class Document(TypedDict):
+class ExperimentDocument(TypedDict):
     """An experiment file's words besides the set-up."""
 
     title: str
@@ -207,7 +207,7 @@ class Experiment:
         self.text = content.decode("utf-8")
         self.overrides = tuple(texts)
         """`PATH=VALUE`, as given."""
-        self.document: Document = json.loads(core.document)
+        self.document: ExperimentDocument = json.loads(core.document)
         """The file's own words: title, source, description, figures, notes, sweep."""
         self.expectations: list[ExpectationEntry] = json.loads(core.expectations)
         self.points = [Point(point) for point in core.points]

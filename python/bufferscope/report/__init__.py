@@ -13,7 +13,7 @@ from bufferscope.base.errors import InputError
 
 if TYPE_CHECKING:
     from bufferscope.analysis.opening import Opening
-    from bufferscope.results.expectations import Evaluated
+    from bufferscope.results.expectations import ExpectationResult
     from bufferscope.results.result import Result
 
 PAGE = "index.html"
@@ -25,7 +25,7 @@ def build(
     results: Sequence["Result"],
     path: str | PathLike[str],
     step: Callable[[int, int], None] | None = None,
-    elsewhere: Mapping[str, Sequence["Evaluated"]] | None = None,
+    elsewhere: Mapping[str, Sequence["ExpectationResult"]] | None = None,
     opening: "Opening | None" = None,
     brief: Mapping[str, str] | None = None,
 ) -> Path:

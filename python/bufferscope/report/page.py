@@ -14,7 +14,7 @@ from bufferscope.base.fmt import plural
 from bufferscope.figures.choosing import chosen
 from bufferscope.figures.source import PlottedPoint, points
 from bufferscope.metrics import of_each
-from bufferscope.model.experiment import Document, teaching_position
+from bufferscope.model.experiment import ExperimentDocument, teaching_position
 from bufferscope.report import (
     drawing,
     explaining,
@@ -33,7 +33,7 @@ from bufferscope.report.contents import ContentsEntry, contents
 from bufferscope.report.prose import markdown
 
 if TYPE_CHECKING:
-    from bufferscope.results.expectations import Evaluated
+    from bufferscope.results.expectations import ExpectationResult
     from bufferscope.results.result import Result
 
 
@@ -145,7 +145,7 @@ def page_view(
     results: Sequence["Result"],
     page: Path,
     step: Callable[[int, int], None] | None = None,
-    elsewhere: Mapping[str, Sequence["Evaluated"]] | None = None,
+    elsewhere: Mapping[str, Sequence["ExpectationResult"]] | None = None,
     opening: Opening | None = None,
     brief: Mapping[str, str] | None = None,
 ) -> PageView:
@@ -249,7 +249,7 @@ def _experiment(
     anchor: str,
     page: Path,
     drawn: Sequence[drawing.FigureView | drawing.MissingFigure],
-    evaluated: Sequence["Evaluated"],
+    evaluated: Sequence["ExpectationResult"],
     why: Mapping[str, str],
     numbers: Iterator[int],
     brief: str,
@@ -297,7 +297,7 @@ def _experiment(
     )
 
 
-def _missing(document: Document, drawn: Sequence[object]) -> tuple[drawing.MissingFigure, ...]:
+def _missing(document: ExperimentDocument, drawn: Sequence[object]) -> tuple[drawing.MissingFigure, ...]:
     """The figures that the file asks for and for which there is no data; missing default figures are left out."""
     if not document["figures"]:
         return ()

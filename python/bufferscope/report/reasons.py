@@ -8,7 +8,7 @@ from bufferscope.report.verdicts import SYMBOLS, Group, VerdictView, kind
 from bufferscope.results.expectations import Verdict
 
 if TYPE_CHECKING:
-    from bufferscope.results.expectations import Evaluated
+    from bufferscope.results.expectations import ExpectationResult
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def outcome(groups: Sequence[Group]) -> StatementCounts:
     return StatementCounts(len(applying), reproduced, len(applying) - reproduced, len(rows) - len(applying))
 
 
-def reason_anchors(evaluated: Sequence["Evaluated"], numbers: Iterator[int]) -> dict[str, str]:
+def reason_anchors(evaluated: Sequence["ExpectationResult"], numbers: Iterator[int]) -> dict[str, str]:
     """The anchor of each reason, in the order of an experiment's expectations; `numbers` numbers the page's reasons."""
     texts = dict.fromkeys(each.reason for each in evaluated if each.reason)
     return {text: f"why-{next(numbers)}" for text in texts}

@@ -12,7 +12,7 @@ from bufferscope.metrics import definition
 from bufferscope.results.expectations import Verdict
 
 if TYPE_CHECKING:
-    from bufferscope.results.expectations import Evaluated
+    from bufferscope.results.expectations import ExpectationResult
 
 SYMBOLS = {
     Verdict.REPRODUCED: "✓",
@@ -116,7 +116,7 @@ class Group:
         return [verdict for row in self.rows for verdict in row.verdicts]
 
 
-def view(evaluated: "Evaluated", anchor: str, why: str = "") -> VerdictView:
+def view(evaluated: "ExpectationResult", anchor: str, why: str = "") -> VerdictView:
     """An evaluated expectation in words."""
     expectation = evaluated.expectation
     known = definition(expectation.metric)
@@ -154,7 +154,7 @@ def group(
     anchor: str,
     title: str,
     document: str,
-    evaluated: Sequence["Evaluated"],
+    evaluated: Sequence["ExpectationResult"],
     why: Mapping[str, str],
     numbers: Iterator[int],
 ) -> Group:
@@ -179,7 +179,7 @@ def by_document(groups: Sequence[Group]) -> tuple[Group, ...]:
     return tuple(sorted(groups, key=lambda group: documents.index(group.document)))
 
 
-def _measure(evaluated: "Evaluated") -> str:
+def _measure(evaluated: "ExpectationResult") -> str:
     expectation = evaluated.expectation
     point = ", ".join(evaluated.point.values())
     if expectation.relative_to:

@@ -77,7 +77,7 @@ class Expectation:
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class ExpectationResult:
     """An expectation at one point, with its measurement."""
 
     expectation: Expectation
@@ -103,7 +103,7 @@ class Evaluated:
     intervals, taken as independent, make that of a ratio. None with fewer than two runs or a censored one."""
 
 
-def evaluate(entries: Sequence[ExpectationEntry], runs: Sequence["Run"]) -> list[Evaluated]:
+def evaluate(entries: Sequence[ExpectationEntry], runs: Sequence["Run"]) -> list[ExpectationResult]:
     """Measure and judge expectations, in the form of `run.json`, at each of their points.
 
     If there are runs on several engines, the runs of each engine are judged separately.
@@ -237,12 +237,12 @@ class _Runs:
         return self._all if group is None else self._groups.get(group, ())
 
 
-def _evaluate(entry: ExpectationEntry, engine: str, runs: Mapping[int, _Runs]) -> Iterator[Evaluated]:
+def _evaluate(entry: ExpectationEntry, engine: str, runs: Mapping[int, _Runs]) -> Iterator[ExpectationResult]:
     expectation = _expectation(entry)
     points = _measured(entry, runs)
     if entry["not_applicable"] or not entry["comparisons"]:
         reason = entry["not_applicable"] or "these runs do not have the point that it is about"
-        yield Evaluated(expectation, engine, expectation.where, None, 0, Verdict.NOT_APPLICABLE, reason)
+        yield ExpectationResult(expectation, engine, expectation.where, None, 0, Verdict.NOT_APPLICABLE, reason)
     for comparison in entry["comparisons"]:
         yield _compare(expectation, comparison, engine, points)
 
@@ -288,7 +288,7 @@ def _interval(ends: Sequence[float | None]) -> tuple[float, float]:
 
 def _compare(
     expectation: Expectation, comparison: BandComparison, engine: str, points: Mapping[int, _MeasuredPoint]
-) -> Evaluated:
+) -> ExpectationResult:
     """Measure and judge at one point, or at one point relative to another."""
     from bufferscope.metrics import MetricError
 
@@ -300,16 +300,22 @@ def _compare(
     except MetricError as error:
         reason = str(error)
         none = Verdict.NOT_APPLICABLE
-        return Evaluated(expectation, engine, point, None, size, none, reason, unmeasured=True, position=position)
+        return ExpectationResult(
+            expectation, engine, point, None, size, none, reason, unmeasured=True, position=position
+        )
     if measured is None:
         reason = "a point that it is about has no run"
-        return Evaluated(expectation, engine, point, None, size, Verdict.NOT_APPLICABLE, reason, position=position)
+        return ExpectationResult(
+            expectation, engine, point, None, size, Verdict.NOT_APPLICABLE, reason, position=position
+        )
     shown_by = None if is_in(expectation.band, measured.value) else _shown_by(expectation, comparison, points)
     verdict = judge(expectation, measured.value, shown_by is not None)
     differs = verdict in (Verdict.EXPLAINED, Verdict.NOT_SHOWN)
     why = expectation.differs if differs else None
     value, reach = measured.value, measured.known_reach
-    return Evaluated(expectation, engine, point, value, size, verdict, why, shown_by, position=position, reach=reach)
+    return ExpectationResult(
+        expectation, engine, point, value, size, verdict, why, shown_by, position=position, reach=reach
+    )
 
 
 def _shown_by(expectation: Expectation, comparison: BandComparison, points: Mapping[int, _MeasuredPoint]) -> str | None:

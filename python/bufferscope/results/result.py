@@ -12,7 +12,7 @@ from bufferscope.base.errors import InputError, StoreError
 from bufferscope.base.names import closest
 from bufferscope.base.strict_json import finite
 from bufferscope.model.table_names import FRAME_NAMES, TABLE_NAMES, FrameName, TableName
-from bufferscope.results.expectations import Evaluated, evaluate, gathered
+from bufferscope.results.expectations import ExpectationResult, evaluate, gathered
 from bufferscope.results.variation import Variation
 from bufferscope.store.run import Run
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import altair as alt
     import polars as pl
 
-    from bufferscope.model.experiment import Document
+    from bufferscope.model.experiment import ExperimentDocument
 
     Chart = alt.LayerChart | alt.ConcatChart
 
@@ -185,7 +185,7 @@ class Result:
         return self.runs[0].experiment
 
     @cached_property
-    def document(self) -> "Document":
+    def document(self) -> "ExperimentDocument":
         """The texts of the experiment's file: `title`, `description`, ...; its `sweep` has only these runs' values."""
         meta = self.runs[0].meta
         swept = dict.fromkeys(path for run in self.runs for path in run.point)
@@ -314,7 +314,7 @@ class Result:
         return self._with_run_columns(numbered(self.runs).lazy()).collect()
 
     @cached_property
-    def expectations(self) -> list[Evaluated]:
+    def expectations(self) -> list[ExpectationResult]:
         """The statements of the experiment's document, compared with the measurements of each engine separately.
 
         If there are several variants, each is compared with the statements of its own file.

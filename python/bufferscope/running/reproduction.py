@@ -10,7 +10,7 @@ from bufferscope.engines import carrying, engines
 from bufferscope.engines.availability import lacking
 from bufferscope.model.experiment import Experiment, Point
 from bufferscope.model.scenario import SIDES
-from bufferscope.results.expectations import Evaluated, evaluate
+from bufferscope.results.expectations import ExpectationResult, evaluate
 from bufferscope.running.executors import refused
 from bufferscope.running.job import Task
 from bufferscope.running.plan import plan
@@ -99,7 +99,7 @@ def _kinds(value: object) -> Iterator[str]:
             yield from _kinds(inner)
 
 
-def stored(experiment: Experiment, engine: str, out: Path, seed: int, repeat: int | None) -> list[Evaluated]:
+def stored(experiment: Experiment, engine: str, out: Path, seed: int, repeat: int | None) -> list[ExpectationResult]:
     """The experiment's expectations, judged by the runs of an engine that are stored under `out`.
 
     A run counts if it is undamaged and of the same scenario, whichever build of the engine made it.

@@ -99,7 +99,7 @@ class FlowState:
 
 
 @dataclass(frozen=True)
-class State:
+class SimulationState:
     """The state of a network at one time, before any event at that time."""
 
     now_s: float
@@ -110,7 +110,7 @@ class State:
     """By name: TCP flows whose connection is established, and UDP flows that have begun."""
 
 
-class Tables(Mapping[str, "pl.DataFrame"]):
+class SimulationTables(Mapping[str, "pl.DataFrame"]):
     """The tables of a simulation so far, by name. Each look-up copies the rows recorded so far."""
 
     def __init__(self, core: _core.Simulation) -> None:
@@ -136,7 +136,7 @@ class Tables(Mapping[str, "pl.DataFrame"]):
         return len(_core.TABLES)
 
     def __repr__(self) -> str:
-        return f"Tables({', '.join(self)})"
+        return f"SimulationTables({', '.join(self)})"
 
 
 class UnknownTableError(InputError, KeyError):
@@ -203,7 +203,7 @@ class Simulation:
         self._run: MemoryRun | None = None
         with _told():
             self._core = _core.Simulation(self._task.point.core, seed)
-        self.tables = Tables(self._core)
+        self.tables = SimulationTables(self._core)
         """The tables so far, by name: `simulation.tables["queues"]`."""
 
     @property
@@ -275,7 +275,7 @@ class Simulation:
                 self._core.advance(min(self._now_ns + step_ns, self._task.duration_ns), _go_on)
             yield self.now_s
 
-    def state(self) -> State:
+    def state(self) -> SimulationState:
         """The present state of all ports and flows.
 
         Returns
@@ -287,7 +287,7 @@ class Simulation:
             found = json.loads(self._core.state())
         ports = {port["port"]: PortState(**port) for port in found["ports"]}
         flows = {flow["flow"]: FlowState(**flow) for flow in found["flows"]}
-        return State(found["now_ns"] / NANOSECONDS, ports, flows)
+        return SimulationState(found["now_ns"] / NANOSECONDS, ports, flows)
 
     def set(self, *overrides: str | Mapping[str, object]) -> None:
         """Change keys of the experiment from now on.

@@ -47,7 +47,7 @@ _SHAPE = table_of(
 )
 
 
-class Facts(NamedTuple):
+class RunFacts(NamedTuple):
     """A few facts of a run's metadata, which stay in memory for every run."""
 
     experiment: str
@@ -60,7 +60,7 @@ class Facts(NamedTuple):
     """The rows of its largest table."""
 
     @classmethod
-    def of(cls, metadata: Metadata) -> "Facts":
+    def of(cls, metadata: Metadata) -> "RunFacts":
         """The facts of this metadata."""
         return cls(
             sys.intern(metadata["experiment"]),
@@ -93,7 +93,7 @@ class Partition:
         self.names: Sequence[str] = found["names"]
         """The runs' names, in the order of their numbers."""
         self.files: Mapping[str, TableFile] = found["files"]
-        self.facts: Sequence[Facts] = [Facts.of(each) for each in metadata]
+        self.facts: Sequence[RunFacts] = [RunFacts.of(each) for each in metadata]
         """What is asked of each run most often."""
         self._packed = _packed(metadata)
         _recent.put(self, metadata)

@@ -15,7 +15,7 @@ from bufferscope.model.scenario import Scenario, scenario_digest
 from bufferscope.model.table_names import TableName
 from bufferscope.store import tables
 from bufferscope.store.metadata import Metadata, sources
-from bufferscope.store.partition import RUN, Facts, Partition, is_partition
+from bufferscope.store.partition import RUN, Partition, RunFacts, is_partition
 from bufferscope.store.reading import is_run, read_metadata
 from bufferscope.store.settings import settings
 
@@ -48,9 +48,9 @@ class BaseRun(ABC):
         """A table, read anew."""
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> RunFacts:
         """What is asked of a run most often."""
-        return Facts.of(self.meta)
+        return RunFacts.of(self.meta)
 
     @property
     def experiment(self) -> str:
@@ -256,7 +256,7 @@ class Run(BaseRun):
         return self.partition.metadata[self.number]
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> RunFacts:
         """What is asked of a run most often. Of a run in a partition, it is always in memory, which `meta` is not."""
         return self.partition.facts[self.number] if self.partition else super().facts
 

@@ -24,7 +24,7 @@ FIFOS = ("pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast")
 
 
 @dataclass(frozen=True)
-class Candidate:
+class QueueCandidate:
     """A queue to try."""
 
     name: str
@@ -35,7 +35,7 @@ class Candidate:
     """Whether it is the queue of the experiment's file."""
 
 
-def candidates(bottleneck: Bottleneck) -> tuple[list[Candidate], list[str]]:
+def candidates(bottleneck: Bottleneck) -> tuple[list[QueueCandidate], list[str]]:
     """The queues to try at a port, and notes on disciplines that are left out."""
     found, notes = _sizes(bottleneck), []
     required = required_keys()
@@ -48,7 +48,7 @@ def candidates(bottleneck: Bottleneck) -> tuple[list[Candidate], list[str]]:
             notes.append(f"{kind} is not tried: it has no default for {needs}")
             continue
         queue = fitted(bottleneck) if fitted else {}
-        found.append(Candidate(kind, {"qdisc": kind, **queue}))
+        found.append(QueueCandidate(kind, {"qdisc": kind, **queue}))
     return found, notes
 
 
@@ -63,10 +63,12 @@ def _variants() -> dict[str, Any]:
     return {variant["properties"]["qdisc"]["const"]: variant for variant in variants}
 
 
-def _sizes(bottleneck: Bottleneck) -> list[Candidate]:
+def _sizes(bottleneck: Bottleneck) -> list[QueueCandidate]:
     held = bottleneck.held_bytes / FRAME_BYTES
     limits = sorted({max(FEWEST, _round(share * held)) for share in SIZES})
-    return [Candidate(f"pfifo {limit}", {"qdisc": "pfifo", "limit": f"{limit}p"}, is_size=True) for limit in limits]
+    return [
+        QueueCandidate(f"pfifo {limit}", {"qdisc": "pfifo", "limit": f"{limit}p"}, is_size=True) for limit in limits
+    ]
 
 
 def _round(value: float) -> int:

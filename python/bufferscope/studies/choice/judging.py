@@ -12,7 +12,7 @@ from bufferscope.model.network import probers, traffic_named
 from bufferscope.stats.estimate import Estimate, estimate
 from bufferscope.stats.spread import reach
 from bufferscope.studies.choice.bottleneck import Bottleneck
-from bufferscope.studies.choice.candidates import FIFOS, Candidate
+from bufferscope.studies.choice.candidates import FIFOS, QueueCandidate
 from bufferscope.studies.choice.study import Study
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ DEVICE = "DEV"
 class MeasuredCandidate:
     """A candidate with what it did; each value is the mean of the repetitions with its uncertainty."""
 
-    candidate: Candidate
+    candidate: QueueCandidate
     """The queue that was tried."""
     tc: str
     """The queue as arguments of `tc`; empty if Linux cannot be set to it."""
@@ -238,14 +238,14 @@ class Choice:
         page: Path = attached("report")([self.result], path, opening=opening(self))
         return page
 
-    def _runs(self, candidate: Candidate) -> "list[Run]":
+    def _runs(self, candidate: QueueCandidate) -> "list[Run]":
         return [run for run in self.result.runs if run.point[self.bottleneck.key] == candidate.name]
 
     def __repr__(self) -> str:
         return f"Choice({self.bottleneck.port.name!r}: {self.best.name!r} of {len(self.measured)} queues)"
 
 
-def _measured(candidate: Candidate, tc: str, runs: "Sequence[Run]", bottleneck: Bottleneck) -> MeasuredCandidate:
+def _measured(candidate: QueueCandidate, tc: str, runs: "Sequence[Run]", bottleneck: Bottleneck) -> MeasuredCandidate:
     calls = [f"voip.{entry['name']}.mos" for entry in traffic_named(runs[0].scenario, "voip")]
     worst = [min(known) for run in runs if (known := [run.metrics[name] for name in calls if name in run.metrics])]
     return MeasuredCandidate(

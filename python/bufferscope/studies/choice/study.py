@@ -14,7 +14,7 @@ from bufferscope.model.overrides import toml
 from bufferscope.model.scenario import Scenario
 from bufferscope.model.variants import ABOUT, PING, unused_name
 from bufferscope.studies.choice.bottleneck import Bottleneck, find
-from bufferscope.studies.choice.candidates import Candidate, Queue, candidates, written
+from bufferscope.studies.choice.candidates import Queue, QueueCandidate, candidates, written
 from bufferscope.studies.choice.command import arguments, bare
 
 NEEDED = ("probes", "flows", "queues", "transfers", "capacity")
@@ -28,7 +28,7 @@ class Study:
 
     experiment: Experiment
     bottleneck: Bottleneck
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[QueueCandidate, ...]
     """In the order of the experiment's points."""
     commands: tuple[str, ...]
     """Each candidate as arguments of `tc`; empty if Linux cannot be set to it."""
@@ -60,7 +60,7 @@ def plan_study(experiment: Experiment, point: Point, engine: Engine, link: str |
         )
     fixed = _fixed(experiment, point, bottleneck)
     own_queue = written(bottleneck.port.queue)
-    own = Candidate(OWN, own_queue, is_size=own_queue["qdisc"] == "pfifo", is_own=True)
+    own = QueueCandidate(OWN, own_queue, is_size=own_queue["qdisc"] == "pfifo", is_own=True)
     try:
         study = _study(experiment, document, fixed, bottleneck, [own, *tried], notes)
         if _queue(study.experiment.points[0], bottleneck) == bottleneck.port.queue:
@@ -100,7 +100,7 @@ def _without_twins(
     return _study(experiment, document, fixed, study.bottleneck, tried, study.notes)
 
 
-def _name(own: Candidate, others: Sequence[Candidate]) -> str:
+def _name(own: QueueCandidate, others: Sequence[QueueCandidate]) -> str:
     """A name for the file's own queue that says what it is."""
     kind = str(own.queue["qdisc"])
     limit = str(own.queue.get("limit", "")).removesuffix("p").removesuffix("b") if kind in ("pfifo", "bfifo") else "own"
@@ -113,7 +113,7 @@ def _study(
     document: Mapping[str, Any],
     fixed: Mapping[str, Any],
     bottleneck: Bottleneck,
-    tried: Sequence[Candidate],
+    tried: Sequence[QueueCandidate],
     notes: Sequence[str],
 ) -> Study:
     def varied(queues: Mapping[str, Queue]) -> Experiment:

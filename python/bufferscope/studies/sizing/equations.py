@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from bufferscope.base.fmt import quantity
-from bufferscope.studies.sizing.line import Line
+from bufferscope.studies.sizing.line import SizedLine
 
 FEW_FLOWS = 20
 """Below this many flows, the square root of their number is no rule: they tend to halve their windows together."""
@@ -32,7 +32,7 @@ class EquationResult:
     """When it does not hold."""
 
 
-def answers(line: Line) -> list[EquationResult]:
+def answers(line: SizedLine) -> list[EquationResult]:
     """Every equation's answer for a line, in the order in which they build on one another."""
     bdp = _bdp(line)
     root = _square_root(line)
@@ -50,7 +50,7 @@ def drain_s(size_bytes: float, rate_bps: float) -> float:
     return size_bytes * 8 / rate_bps
 
 
-def round_trip_s(line: Line, queued_packets: int, access_bps: float = math.inf) -> float:
+def round_trip_s(line: SizedLine, queued_packets: int, access_bps: float = math.inf) -> float:
     """The round trip with a queue: Q*S/C + propagation + 2S/C1 + 2S/C2.
 
     The queue drains into the bottleneck, so C = C2; C1 is the access link, by default so fast that its term vanishes.
@@ -60,7 +60,7 @@ def round_trip_s(line: Line, queued_packets: int, access_bps: float = math.inf) 
     return queued_packets * size_bits / line.rate_bps + line.rtt_ns / 1e9 + serialization_s
 
 
-def _bdp(line: Line) -> EquationResult:
+def _bdp(line: SizedLine) -> EquationResult:
     return EquationResult(
         name="Bandwidth-delay product",
         value=line.bdp_bytes,
@@ -73,7 +73,7 @@ def _bdp(line: Line) -> EquationResult:
     )
 
 
-def _square_root(line: Line) -> EquationResult:
+def _square_root(line: SizedLine) -> EquationResult:
     value = line.bdp_bytes / math.sqrt(line.flows)
     flows = "flow" if line.flows == 1 else "flows"
     few = line.flows < FEW_FLOWS
@@ -90,7 +90,7 @@ def _square_root(line: Line) -> EquationResult:
     )
 
 
-def _rtt(line: Line, queued: int, called: str) -> EquationResult:
+def _rtt(line: SizedLine, queued: int, called: str) -> EquationResult:
     sent = f"{line.frame_bytes * 8} bit / {_rate(line)}"
     return EquationResult(
         name=f"Round trip behind a full queue of {queued} packets ({called})",
@@ -102,7 +102,7 @@ def _rtt(line: Line, queued: int, called: str) -> EquationResult:
     )
 
 
-def _drain(line: Line) -> EquationResult:
+def _drain(line: SizedLine) -> EquationResult:
     """The drain time of the given buffer; of the bandwidth-delay product if none is given."""
     size = line.bdp_bytes if line.buffer_bytes is None else line.buffer_bytes
     whose = "the BDP" if line.buffer_bytes is None else "the given buffer"
@@ -120,7 +120,7 @@ def _drain(line: Line) -> EquationResult:
     )
 
 
-def _rate(line: Line) -> str:
+def _rate(line: SizedLine) -> str:
     return _told(line.rate_bps, "bps")
 
 

@@ -6,7 +6,7 @@ from bufferscope.analysis.lengths import RULE
 from bufferscope.analysis.opening import Opening
 from bufferscope.base.fmt import number, quantity
 from bufferscope.studies.agreement.fmt import estimate
-from bufferscope.studies.sizing.line import Line
+from bufferscope.studies.sizing.line import SizedLine
 from bufferscope.studies.sizing.search import MeasuredQueue, SimulatedSizing
 from bufferscope.studies.sizing.settings import DEVICE
 from bufferscope.studies.sizing.sizing import Sizing
@@ -32,7 +32,7 @@ def opening(sized: Sizing, found: SimulatedSizing) -> Opening:
     )
 
 
-def about(line: Line) -> str:
+def about(line: SizedLine) -> str:
     """The line and its load."""
     flows = f"{line.flows} {'flow' if line.flows == 1 else 'flows'} of {line.congestion}"
     return f"{quantity(line.rate_bps, 'bps')}, {quantity(line.rtt_ns, 'ns')} without queues, {flows}"

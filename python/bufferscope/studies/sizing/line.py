@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Line:
+class SizedLine:
     """A bottleneck, the path that it is on, and its load."""
 
     rate_bps: int
@@ -92,7 +92,7 @@ def read_line(
     packet: str = "1500b",
     buffer: str | None = None,
     congestion: str = "cubic",
-) -> Line:
+) -> SizedLine:
     """A line from texts with units, as in experiment files. Raises `InputError` for the first one that is wrong."""
     rate_bps = _read("rate", rate, "rate", lambda found: _port(found)["rate"][0]["bits_per_second"])
     rtt_ns = _read("rtt", rtt, "delay", lambda found: _port(found)["delay_ns"])
@@ -106,7 +106,7 @@ def read_line(
     buffer_bytes = None if buffer is None else _size("buffer", buffer)
     _read("congestion", congestion, "congestion", lambda _: 0)
     notes = _notes(rate)
-    line = Line(rate_bps, rtt_ns, int(flows), _share(target), packet_bytes, buffer_bytes, congestion, notes)
+    line = SizedLine(rate_bps, rtt_ns, int(flows), _share(target), packet_bytes, buffer_bytes, congestion, notes)
     most = min(MOST_PACKETS, MOST_BYTES // line.frame_bytes)
     if (held := line.packets(line.bdp_bytes)) > most:
         raise InputError(f"--rate and --rtt: the BDP is {held} packets; allowed: a queue of at most {most}")

@@ -7,7 +7,7 @@ from bufferscope.model.overrides import toml
 from bufferscope.studies.choice import command
 from bufferscope.studies.choice.bottleneck import FRAME_BYTES
 from bufferscope.studies.choice.command import bare
-from bufferscope.studies.sizing.line import Line
+from bufferscope.studies.sizing.line import SizedLine
 
 NAME = "size"
 KEY = "link.bottleneck.forward.queue"
@@ -22,7 +22,7 @@ CUBIC_PER_S3, CUBIC_FALLS_TO = 0.4, 0.7
 """RFC 9438: the constant C, and the share of the window that is left after a loss."""
 
 
-def experiment(line: Line, queues: Mapping[str, Mapping[str, object]]) -> Experiment:
+def experiment(line: SizedLine, queues: Mapping[str, Mapping[str, object]]) -> Experiment:
     """An experiment with a point for each queue, by name, at the line's bottleneck."""
     measured_s = seconds(line)
     text = f"""\
@@ -69,25 +69,25 @@ def tail_drop(packets: int) -> dict[str, object]:
     return {"qdisc": "pfifo", "limit": f"{packets}p"}
 
 
-def arguments(line: Line, queues: Sequence[Mapping[str, object]]) -> list[str]:
+def arguments(line: SizedLine, queues: Sequence[Mapping[str, object]]) -> list[str]:
     """Each queue as arguments of `tc`."""
     made = experiment(line, {str(number): queue for number, queue in enumerate(queues)})
     defaults = dict(zip(bare(), experiment(line, bare()).points, strict=True))
     return [command.arguments(point, PORT, queue, defaults) for point, queue in zip(made.points, queues, strict=True)]
 
 
-def warmup_s(line: Line) -> int:
+def warmup_s(line: SizedLine) -> int:
     """Until slow start is over and the flows share the line: a third of the measured time, at least 5 s."""
     return max(5, round(seconds(line) / 3))
 
 
-def seconds(line: Line) -> int:
+def seconds(line: SizedLine) -> int:
     """The measured time of a run: ten periods of the flows, within bounds. See `too_large`."""
     wanted = min(max(LEAST_S, PERIODS * period_s(line)), LONGEST_S)
     return max(1, round(min(wanted, 0.75 * MOST_PACKETS * FRAME_BYTES * 8 / line.rate_bps)))
 
 
-def period_s(line: Line) -> float:
+def period_s(line: SizedLine) -> float:
     """The time between two losses of a flow, with a queue of the bandwidth-delay product.
 
     Reno gains a packet in a round trip and has half a window to regain: W/2 round trips. CUBIC takes as long as that at
@@ -100,7 +100,7 @@ def period_s(line: Line) -> float:
     return min(reno_s, float((window * (1 - CUBIC_FALLS_TO) / CUBIC_PER_S3) ** (1 / 3)))
 
 
-def too_large(line: Line) -> str | None:
+def too_large(line: SizedLine) -> str | None:
     """Why a simulation would say nothing in reasonable time; None if it is possible."""
     if seconds(line) >= FEWEST_PERIODS * period_s(line):
         return None
@@ -110,12 +110,12 @@ def too_large(line: Line) -> str | None:
     )
 
 
-def longest(line: Line) -> int:
+def longest(line: SizedLine) -> int:
     """Packets in a queue that is surely long enough: four bandwidth-delay products, and two packets a flow."""
     held = 4 * line.bdp_bytes / FRAME_BYTES
     return 1 << (max(64, round(held), 2 * line.flows) - 1).bit_length()
 
 
-def _stagger_us(line: Line) -> int:
+def _stagger_us(line: SizedLine) -> int:
     """Spread the starts of all flows over the first two seconds."""
     return min(100_000, 2_000_000 // line.flows)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bufferscope.stats.estimate import Estimate, estimate
 from bufferscope.studies.sizing import load
-from bufferscope.studies.sizing.line import Line
+from bufferscope.studies.sizing.line import SizedLine
 from bufferscope.studies.sizing.settings import AQMS, settings
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class SimulatedSizing:
         return measured.goodput_mbit.mean / self.longest.goodput_mbit.mean
 
 
-def search(line: Line, trying: Trying) -> SimulatedSizing:
+def search(line: SizedLine, trying: Trying) -> SimulatedSizing:
     """Double the queue until it keeps the goodput, then halve the interval in which the smallest one is.
 
     Goodput need not grow with every packet, so a smaller size than the one found may happen to keep it, too: but not
@@ -109,7 +109,7 @@ def _name(packets: int) -> str:
     return f"pfifo {packets}"
 
 
-def carried(line: Line, carry: Carry, queues: Queues) -> dict[str, MeasuredQueue]:
+def carried(line: SizedLine, carry: Carry, queues: Queues) -> dict[str, MeasuredQueue]:
     """Every queue with what it did, by name."""
     result = carry(load.experiment(line, queues))
     found = {}

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from bufferscope import _core
 from bufferscope.studies.choice.judging import DEVICE
-from bufferscope.studies.sizing.line import Line
+from bufferscope.studies.sizing.line import SizedLine
 
-__all__ = ["AQMS", "DEVICE", "Setting", "fifo", "settings"]
+__all__ = ["AQMS", "DEVICE", "QueueSetting", "fifo", "settings"]
 
 AQMS = ("fq_codel", "cake", "codel", "pie")
 INTERVAL_NS = 100_000_000
@@ -19,7 +19,7 @@ TARGET_SHARE = 0.05
 
 
 @dataclass(frozen=True)
-class Setting:
+class QueueSetting:
     """A discipline set for a line."""
 
     name: str
@@ -30,17 +30,17 @@ class Setting:
     """Why it is set like this."""
 
 
-def settings(line: Line) -> list[Setting]:
+def settings(line: SizedLine) -> list[QueueSetting]:
     """Each active queue management, set for the line."""
     return [_codel(line, "fq_codel"), _cake(line), _codel(line, "codel"), _pie(line)]
 
 
-def fifo(line: Line, packets: int) -> list[Setting]:
+def fifo(line: SizedLine, packets: int) -> list[QueueSetting]:
     """Tail drop of this many full packets, limited in packets and in bytes."""
     size = packets * line.frame_bytes
     return [
-        Setting("pfifo", {"qdisc": "pfifo", "limit": f"{packets}p"}, "counts packets, whatever their size"),
-        Setting("bfifo", {"qdisc": "bfifo", "limit": f"{size}b"}, "counts bytes, so its longest delay is fixed"),
+        QueueSetting("pfifo", {"qdisc": "pfifo", "limit": f"{packets}p"}, "counts packets, whatever their size"),
+        QueueSetting("bfifo", {"qdisc": "bfifo", "limit": f"{size}b"}, "counts bytes, so its longest delay is fixed"),
     ]
 
 
@@ -49,7 +49,7 @@ def default_limit(name: str) -> int:
     return _limits()[name]
 
 
-def _codel(line: Line, name: str) -> Setting:
+def _codel(line: SizedLine, name: str) -> QueueSetting:
     low, high = FITS_NS
     queue: dict[str, object] = {"qdisc": name}
     why = []
@@ -63,24 +63,24 @@ def _codel(line: Line, name: str) -> Setting:
         is_packet = target_ns > TARGET_SHARE * interval_ns
         why.append("target: the time of one full packet" if is_packet else "target: 5 % of the interval")
     _raise_limit(line, name, queue, why)
-    return Setting(name, queue, "; ".join(why) or "the defaults suit (RFC 8289: interval 100 ms, target 5 ms)")
+    return QueueSetting(name, queue, "; ".join(why) or "the defaults suit (RFC 8289: interval 100 ms, target 5 ms)")
 
 
-def _cake(line: Line) -> Setting:
+def _cake(line: SizedLine) -> QueueSetting:
     low, high = FITS_NS
     if low <= line.rtt_ns <= high:
-        return Setting("cake", {"qdisc": "cake"}, "the default rtt of 100 ms suits")
-    return Setting("cake", {"qdisc": "cake", "rtt": _microseconds(line.rtt_ns)}, "rtt: the round trip")
+        return QueueSetting("cake", {"qdisc": "cake"}, "the default rtt of 100 ms suits")
+    return QueueSetting("cake", {"qdisc": "cake", "rtt": _microseconds(line.rtt_ns)}, "rtt: the round trip")
 
 
-def _pie(line: Line) -> Setting:
+def _pie(line: SizedLine) -> QueueSetting:
     queue: dict[str, object] = {"qdisc": "pie"}
     why: list[str] = []
     _raise_limit(line, "pie", queue, why)
-    return Setting("pie", queue, "; ".join(why) or "the default suits (RFC 8033: target 15 ms)")
+    return QueueSetting("pie", queue, "; ".join(why) or "the default suits (RFC 8033: target 15 ms)")
 
 
-def _raise_limit(line: Line, name: str, queue: dict[str, object], why: list[str]) -> None:
+def _raise_limit(line: SizedLine, name: str, queue: dict[str, object], why: list[str]) -> None:
     """A limit of at least the bandwidth-delay product, so that the discipline decides and not its limit."""
     needed = line.packets(line.bdp_bytes)
     if needed > default_limit(name):

@@ -14,16 +14,16 @@ from bufferscope.running.executors import Watcher
 from bufferscope.running.plan import execute, plan
 from bufferscope.studies.sizing import load
 from bufferscope.studies.sizing.equations import EquationResult, answers
-from bufferscope.studies.sizing.line import SIMULATED_PACKET_BYTES, Line, read_line
+from bufferscope.studies.sizing.line import SIMULATED_PACKET_BYTES, SizedLine, read_line
 from bufferscope.studies.sizing.search import Carry, SimulatedSizing, carried, search
-from bufferscope.studies.sizing.settings import DEVICE, Setting, fifo, settings
+from bufferscope.studies.sizing.settings import DEVICE, QueueSetting, fifo, settings
 
 
 @dataclass(frozen=True)
 class Sizing:
     """How large a line's buffer should be."""
 
-    line: Line
+    line: SizedLine
     """The line that was described."""
     found: SimulatedSizing | None
     """What the simulations say; None if there were none."""
@@ -43,14 +43,14 @@ class Sizing:
         return self.line.packets(self.line.bdp_bytes)
 
     @cached_property
-    def settings(self) -> tuple[tuple[Setting, str], ...]:
+    def settings(self) -> tuple[tuple[QueueSetting, str], ...]:
         """Every discipline set for this line, with the command that sets it on a device."""
         found = [*fifo(self.line, self.limit_packets), *settings(self.line)]
         tc = load.arguments(self.line, [each.queue for each in found])
         return tuple((each, f"tc qdisc replace dev {DEVICE} root {text}") for each, text in zip(found, tc, strict=True))
 
 
-def sizing(line: Line, carry: Carry | None) -> Sizing:
+def sizing(line: SizedLine, carry: Carry | None) -> Sizing:
     """The answers for a line, checked by the runs that `carry` makes, unless they would take too long."""
     if carry is None:
         return Sizing(line, None, line.notes)
