@@ -14,7 +14,7 @@ import bufferscope as bs
 from bufferscope.analysis.explanation import Cause, Explanation, explain_run
 from bufferscope.analysis.explanation.cures import cures
 from bufferscope.analysis.explanation.effects import round_trips
-from bufferscope.analysis.explanation.places import does_nothing
+from bufferscope.analysis.explanation.port_facts import does_nothing
 from bufferscope.analysis.explanation.standing import episodes, spans
 from bufferscope.running.stepping import Simulation
 

@@ -8,7 +8,7 @@ from homes import HOME, simulated, told
 
 from bufferscope.analysis.explanation import Cause, Explanation, explain_run
 from bufferscope.analysis.explanation.evidence import evidence
-from bufferscope.analysis.explanation.places import shaped_bps
+from bufferscope.analysis.explanation.port_facts import shaped_bps
 from bufferscope.running.stepping import Simulation
 from bufferscope.store.memory import MemoryRun
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bufferscope.figures import labels
-from bufferscope.figures.labels import Box, Label, Place
+from bufferscope.figures.labels import Box, Label, Position
 
 SIZE = (280.0, 220.0)
 
@@ -63,7 +63,7 @@ def test_words_keep_off_the_boxes_and_the_places_that_have_others() -> None:
 def test_words_are_apart_and_lines_cross_neither_lines_nor_words(seed: int, wider: float) -> None:
     """Also in a wider plot, in which the words are as wide as before."""
     random = np.random.default_rng(seed)
-    marks: list[Place] = [(float(x), float(y)) for x, y in random.uniform((10, 10), (270, 210), (9, 2))]
+    marks: list[Position] = [(float(x), float(y)) for x, y in random.uniform((10, 10), (270, 210), (9, 2))]
     groups = labels.shared(marks, ["x"] * len(marks))
     names = [(members, [(", ".join("codel" for _ in members), "x")]) for members in groups]
     placed = labels.place(marks, names, SIZE)
@@ -87,7 +87,7 @@ def _widened(label: Label, wider: float) -> Box:
     return left + moved, top, right + moved, bottom
 
 
-def _line(label: Label, marks: Sequence[Place], wider: float) -> tuple[Place, Place]:
+def _line(label: Label, marks: Sequence[Position], wider: float) -> tuple[Position, Position]:
     (x, y), (end_x, end_y) = marks[label.mark], label.end
     return (x * wider, y), (end_x * wider, end_y)
 
@@ -96,14 +96,14 @@ def _overlap(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-def _cross(a: Place, b: Place, c: Place, d: Place) -> bool:
-    def turn(p: Place, q: Place, r: Place) -> float:
+def _cross(a: Position, b: Position, c: Position, d: Position) -> bool:
+    def turn(p: Position, q: Position, r: Position) -> float:
         return (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0])
 
     return turn(a, b, c) * turn(a, b, d) < 0 and turn(c, d, a) * turn(c, d, b) < 0
 
 
-def _through(line: tuple[Place, Place], box: Box) -> bool:
+def _through(line: tuple[Position, Position], box: Box) -> bool:
     (x1, y1), (x2, y2) = line
     along = [(x1 + share * (x2 - x1), y1 + share * (y2 - y1)) for share in np.linspace(0, 1, 200)]
     return any(box[0] < x < box[2] and box[1] < y < box[3] for x, y in along)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bufferscope.base.fmt import NBSP, THIN
 from bufferscope.figures.source import points
-from bufferscope.report.layout import places
+from bufferscope.report.layout import positions
 from bufferscope.report.plotting import NODE_HEIGHT, WIDEST, Drawing, view
 from bufferscope.report.topology import DrawnLink, DrawnNetwork, Lane, network
 
@@ -29,7 +29,7 @@ def made(links: Joined, *ways: str) -> DrawnNetwork:
 
 def layers(links: Joined, *ways: str) -> dict[str, int]:
     drawn = made(links, *ways)
-    found = places(drawn.nodes, links, [lane.nodes for lane in drawn.lanes])
+    found = positions(drawn.nodes, links, [lane.nodes for lane in drawn.lanes])
     return {name: layer for name, (layer, _) in found.items()}
 
 

@@ -230,15 +230,15 @@ def _whose(found: "list[QuicConnection]", why: str) -> str:
 
 def _about(summary: "Summary") -> str:
     from bufferscope.interop.inspection.observing import duration_ns
-    from bufferscope.interop.inspection.telling import place_name
+    from bufferscope.interop.inspection.telling import point_name
 
     counts = summary["counts"]
-    places = "; ".join(
-        f"{place_name(place)} ({place['link_name'] or 'link type ' + str(place['link_type'])}, "
-        f"{place['packets']:,} packets)"
-        for place in summary["places"]
+    points = "; ".join(
+        f"{point_name(point)} ({point['link_name'] or 'link type ' + str(point['link_type'])}, "
+        f"{point['packets']:,} packets)"
+        for point in summary["places"]
     )
-    return f"{counts['packets']:,} packets in {duration_ns(summary) / 1e9:.3g} s, captured at {places}"
+    return f"{counts['packets']:,} packets in {duration_ns(summary) / 1e9:.3g} s, captured at {points}"
 
 
 def _print_connections(found: "list[Connection]") -> None:

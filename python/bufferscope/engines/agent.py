@@ -15,7 +15,7 @@ VARIABLE = "BUFFERSCOPE_AGENT"
 """The environment variable that selects another agent."""
 
 _TARGET = PACKAGE.parents[1] / "target"
-_PLACES = (
+_PATHS = (
     PACKAGE / "bin" / NAME,
     _TARGET / "x86_64-unknown-linux-gnu" / "agent" / NAME,
     _TARGET / "release" / NAME,
@@ -27,14 +27,14 @@ _PLACES = (
 def program() -> Path:
     """The agent's path. Raises `EngineError` if there is no agent."""
     if chosen := os.environ.get(VARIABLE):
-        places: tuple[Path, ...] = (Path(chosen),)
+        paths: tuple[Path, ...] = (Path(chosen),)
     else:
-        places = _PLACES
-    for place in places:
-        if os.access(place, os.X_OK) and place.is_file():
-            return place
+        paths = _PATHS
+    for path in paths:
+        if os.access(path, os.X_OK) and path.is_file():
+            return path
     raise EngineError(
-        f"no {NAME} at {places[0]}: build it with `make agent`, install a package that was built with `make wheel`, "
+        f"no {NAME} at {paths[0]}: build it with `make agent`, install a package that was built with `make wheel`, "
         f"or set {VARIABLE} to where it is"
     )
 

@@ -1,4 +1,4 @@
-"""The places at which packets are seen: layers of ports. Each is an interface of a file."""
+"""The vantage points of a network: layers of ports at which packets are seen. Each is an interface of a file."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -40,7 +40,7 @@ class VantagePoint(NamedTuple):
 
 
 def in_simulator(scenario: Scenario) -> list[VantagePoint]:
-    """All places at which the simulator sees packets."""
+    """All vantage points of the simulator."""
     on_air = {station["link"] for wifi in scenario.get("wifi", []) for station in wifi["stations"]}
     found = []
     for number, name, link, key in _ports(scenario):
@@ -55,7 +55,7 @@ def in_simulator(scenario: Scenario) -> list[VantagePoint]:
 
 
 def on_kernel(scenario: Scenario) -> list[VantagePoint]:
-    """The places at which a kernel's capture sees packets, in the order of the numbers that the agent gives them.
+    """The vantage points of a kernel's capture, in the order of the numbers that the agent gives them.
 
     They are the two ends of every port's link, where the kernel hands packets to the device's driver or gets them from
     it. With a ring, that is before the ring.
@@ -68,7 +68,7 @@ def on_kernel(scenario: Scenario) -> list[VantagePoint]:
 
 
 def choose(
-    scenario: Scenario, places: Sequence[VantagePoint], ports: Sequence[str], layers: Sequence[str]
+    scenario: Scenario, points: Sequence[VantagePoint], ports: Sequence[str], layers: Sequence[str]
 ) -> list[VantagePoint]:
     """Those of these ports and layers.
 
@@ -89,14 +89,14 @@ def choose(
             )
     sender = scenario["traffic"][0]["from"]
     shown = []
-    for place in places:
-        if ports and place.port_name not in ports:
+    for point in points:
+        if ports and point.port_name not in ports:
             continue
-        wanted = layers or _by_default(scenario, place, places, None if ports else sender)
-        if place.layer in wanted:
-            shown.append(place)
+        wanted = layers or _by_default(scenario, point, points, None if ports else sender)
+        if point.layer in wanted:
+            shown.append(point)
     if not shown:
-        there = list(dict.fromkeys(place.layer for place in places if not ports or place.port_name in ports))
+        there = list(dict.fromkeys(point.layer for point in points if not ports or point.port_name in ports))
         raise InputError(
             f"--layer: no port that was chosen has the layer {' or '.join(layers)}; there is: {', '.join(there)}"
         )
@@ -104,13 +104,13 @@ def choose(
 
 
 def _by_default(
-    scenario: Scenario, place: VantagePoint, places: Sequence[VantagePoint], sender: int | None
+    scenario: Scenario, point: VantagePoint, points: Sequence[VantagePoint], sender: int | None
 ) -> Sequence[str]:
-    """The layers that are shown of a place's port: one, so that no packet appears twice at one place."""
-    link, side = scenario["links"][place.port // 2], place.port % 2
+    """The layers that are shown of a vantage point's port: one, so that no packet appears twice."""
+    link, side = scenario["links"][point.port // 2], point.port % 2
     start, end = link["ends"][side], link["ends"][1 - side]
     if sender in (None, start):
-        has = {other.layer for other in places if other.port == place.port}
+        has = {other.layer for other in points if other.port == point.port}
         return ("wire",) if "wire" in has else ("ring",)
     return ("arrived",) if end == sender else ()
 

@@ -13,6 +13,6 @@ SNAPLEN = 96
 
 def recorder(directory: Path, scenario: Scenario) -> _core.PacketWriter:
     """Writes the packets that the agent sends into the directory of a run. Raises `OSError`."""
-    places = [(place.name, place.description) for place in on_kernel(scenario)]
+    interfaces = [(point.name, point.description) for point in on_kernel(scenario)]
     comment = "captured by the run in this directory; times are those of its records"
-    return _core.PacketWriter(directory / CAPTURE, places, SNAPLEN, comment)
+    return _core.PacketWriter(directory / CAPTURE, interfaces, SNAPLEN, comment)

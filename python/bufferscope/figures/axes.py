@@ -110,7 +110,7 @@ def series_dash(names: Sequence[str], title: str | None, legend: alt.Legend | No
     """
     if not COLOURS < len(names) <= COLOURS * len(DASHES):
         return alt.Undefined
-    dashes = [DASHES[place // COLOURS % len(DASHES)] for place in range(len(names))]
+    dashes = [DASHES[index // COLOURS % len(DASHES)] for index in range(len(names))]
     scale = alt.Scale(domain=list(names), range=dashes)
     return alt.StrokeDash("series:N", title=title, sort=None, scale=scale, legend=legend)
 
@@ -119,7 +119,7 @@ def series_shape(names: Sequence[str], title: str | None, legend: alt.Legend | N
     """The same as `series_dash` for marks without lines: a shape for each eight series."""
     if not COLOURS < len(names) <= COLOURS * len(SHAPES):
         return alt.Undefined
-    shapes = [SHAPES[place // COLOURS % len(SHAPES)] for place in range(len(names))]
+    shapes = [SHAPES[index // COLOURS % len(SHAPES)] for index in range(len(names))]
     scale = alt.Scale(domain=list(names), range=shapes)
     return alt.Shape("series:N", title=title, sort=None, scale=scale, legend=legend)
 

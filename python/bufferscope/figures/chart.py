@@ -64,7 +64,7 @@ Layer = alt.Chart | alt.LayerChart
 
 
 def finite(value: Any) -> Any:
-    """The same lists and tables, with null in the places of NaN and infinity."""
+    """The same lists and tables, with null instead of NaN and infinity."""
     if isinstance(value, dict):
         return {key: finite(each) for key, each in value.items()}
     if isinstance(value, list):

@@ -40,9 +40,9 @@ def layers(
     axis = _Axis(y, highest)
     wanted = [axis.pixel(value) for value in late[field]]
     placed = apart(wanted, LINE, style.HEIGHT)
-    if any(abs(own - place) > FARTHEST for own, place in zip(wanted, placed, strict=True)):
+    if any(abs(own - position) > FARTHEST for own, position in zip(wanted, placed, strict=True)):
         return []
-    named = late.select(series, at=pl.Series([axis.value(place) for place in placed]))
+    named = late.select(series, at=pl.Series([axis.value(position) for position in placed]))
     text = alt.Chart(named, name=pointer.NAMES).mark_text(
         style=pointer.NAMES, align="left", baseline="middle", dx=axes.GAP, clip=False, aria=False
     )
@@ -65,9 +65,9 @@ def top(lines: repetitions.DrawnLines, value: str) -> float:
 
 
 def apart(wanted: Sequence[float], gap: float, end: float) -> list[float]:
-    """Places from 0 to `end`, close to the `wanted` ones and in their order, with at least `gap` between neighbours.
+    """Positions from 0 to `end`, close to the `wanted` ones and in their order, with at least `gap` between neighbours.
 
-    Places that would be too close together form a block, whose middle is the mean of its wanted places.
+    Positions that would be too close together form a block, whose middle is the mean of its wanted positions.
     """
     order = sorted(range(len(wanted)), key=lambda index: wanted[index])
     blocks: list[list[int]] = []
@@ -78,15 +78,15 @@ def apart(wanted: Sequence[float], gap: float, end: float) -> list[float]:
             for low, high in pairwise(blocks[-2:])
         ):
             blocks[-2:] = [blocks[-2] + blocks[-1]]
-    places = dict.fromkeys(order, 0.0)
+    positions = dict.fromkeys(order, 0.0)
     for block in blocks:
         start = _start(wanted, block, gap, end)
-        places |= {index: start + step * gap for step, index in enumerate(block)}
-    return [places[index] for index in range(len(wanted))]
+        positions |= {index: start + step * gap for step, index in enumerate(block)}
+    return [positions[index] for index in range(len(wanted))]
 
 
 def _start(wanted: Sequence[float], block: Sequence[int], gap: float, end: float) -> float:
-    """The first place of a block, so that the block lies between 0 and `end`."""
+    """The first position of a block, so that the block lies between 0 and `end`."""
     length = (len(block) - 1) * gap
     middle = sum(wanted[index] for index in block) / len(block)
     return min(max(middle - length / 2, 0), end - length)

@@ -14,7 +14,7 @@ import polars as pl
 
 from bufferscope.figures import axes, labels
 from bufferscope.figures.chart import Layer
-from bufferscope.figures.labels import Box, Label, Place
+from bufferscope.figures.labels import Box, Label, Position
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ class Plane:
     across: PlotAxis
     up: PlotAxis
 
-    def place(self, x: float, y: float) -> Place:
+    def position(self, x: float, y: float) -> Position:
         """Where a mark is, in pixels from the upper left corner."""
         return self.across.pixel(x), self.up.length - self.up.pixel(y)
 
-    def values(self, place: Place) -> tuple[float, float]:
-        """The values at a place."""
-        return self.across.value(place[0]), self.up.value(self.up.length - place[1])
+    def values(self, position: Position) -> tuple[float, float]:
+        """The values at a position."""
+        return self.across.value(position[0]), self.up.value(self.up.length - position[1])
 
 
 @dataclass(frozen=True)
@@ -76,21 +76,21 @@ class Mark:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What labels keep off: boxes with other words, and places that they avoid if they can."""
+    """What labels keep off: boxes with other words, and positions that they avoid if they can."""
 
     kept_free: Sequence[Box] = ()
-    avoided: Sequence[Place] = ()
+    avoided: Sequence[Position] = ()
 
 
 def placed(marks: Sequence[Mark], plane: Plane, kinds: Sequence[str], around: Surroundings) -> list[Label]:
-    """The labels of the marks, in the places found for them; marks that nearly coincide share one."""
-    places = [plane.place(mark.x, mark.y) for mark in marks]
+    """The labels of the marks, at the positions found for them; marks that nearly coincide share one."""
+    positions = [plane.position(mark.x, mark.y) for mark in marks]
     groups = []
-    for members in labels.shared(places, [mark.kind for mark in marks]):
+    for members in labels.shared(positions, [mark.kind for mark in marks]):
         own = [marks[index] for index in members]
         groups.append((members, labels.wrapped([mark.name for mark in own], [mark.kind for mark in own], kinds)))
     size = plane.across.length, plane.up.length
-    return labels.place(places, groups, size, around.kept_free, around.avoided)
+    return labels.place(positions, groups, size, around.kept_free, around.avoided)
 
 
 def layers(
@@ -107,9 +107,9 @@ def layers(
     """
     x, y, _ = channels
     fields = axes.written(x)["field"], axes.written(y)["field"]
-    places = [plane.place(mark.x, mark.y) for mark in marks]
+    positions = [plane.position(mark.x, mark.y) for mark in marks]
     found = placed(marks, plane, kinds, around or Surroundings())
-    segments = [segment for label in found for segment in _segments(label, places)]
+    segments = [segment for label in found for segment in _segments(label, positions)]
     ends = [plane.values(start) + plane.values(end) for start, end in segments]
     names = (*fields, *(f"to_{field}" for field in fields))
     rule = alt.Chart(pl.DataFrame(ends, schema=dict.fromkeys(names, pl.Float64), orient="row"))
@@ -117,10 +117,10 @@ def layers(
     return [drawn, *_words(found, plane, channels, fields, opacity)]
 
 
-def _segments(label: Label, places: Sequence[Place]) -> list[tuple[Place, Place]]:
+def _segments(label: Label, positions: Sequence[Position]) -> list[tuple[Position, Position]]:
     """The line of a label, those between its marks, and one beside its lines if there are several."""
-    chain = sorted(places[index] for index in label.members)
-    segments = [(places[label.mark], label.end), *pairwise(chain)]
+    chain = sorted(positions[index] for index in label.members)
+    segments = [(positions[label.mark], label.end), *pairwise(chain)]
     if label.align != "center" and len(label.lines) > 1:
         bottom = label.top + labels.LINE * len(label.lines)
         segments.append(((label.anchor, label.top), (label.anchor, bottom)))

@@ -1,7 +1,8 @@
 """Labels inside a plot: marks that nearly coincide share one, and the lines from marks to labels do not cross.
 
-Labels are placed for the least width of a plot. Each is anchored at a place on the axes, and its line ends there. In a
-wider plot all distances between such places grow and the words do not: what is apart in the narrow plot stays apart.
+Labels are placed for the least width of a plot. Each is anchored at a position on the axes, and its line ends there. In
+a wider plot all distances between such positions grow and the words do not: what is apart in the narrow plot stays
+apart.
 """
 
 from collections.abc import Sequence
@@ -23,11 +24,11 @@ MOST_NAMES, MOST_WIDTH = 3, 130
 NEAR, FAR, MOST = 12, 40, 6
 """Marks within `NEAR` pixels of one another share a label; within `FAR` pixels if there would be more than `MOST`."""
 STEP, ROUNDS, ORDERS = 8, 4, 8
-"""Pixels between the places that are tried, how often all labels are placed again, and the orders that are tried."""
+"""Pixels between the positions that are tried, how often all labels are placed again, and the orders that are tried."""
 OVERLAP, CROSSING, HIDING = 2000.0, 900.0, 150.0
 """The cost, in pixels of a line, of words on words or marks, of crossing lines, and of what is only less clear."""
 
-Place = tuple[float, float]
+Position = tuple[float, float]
 """Pixels from the upper left corner of the plot."""
 Group = tuple[Sequence[int], Sequence[tuple[str, str]]]
 """The marks that share a label, and its lines: words, each with the name of a colour."""
@@ -51,18 +52,18 @@ class Label:
     top: float
     mark: int
     """The member that the line comes from."""
-    end: Place
+    end: Position
     """Of that line."""
 
 
-def shared(marks: Sequence[Place], colours: Sequence[str]) -> list[list[int]]:
+def shared(marks: Sequence[Position], colours: Sequence[str]) -> list[list[int]]:
     """The marks in groups of those that are close to one another, from left to right.
 
     Beyond `NEAR`, marks of different colours count as half as far again from one another.
     """
     groups = [[index] for index in range(len(marks))]
-    places = np.array(marks, dtype=float).reshape(-1, 2)
-    distance = np.hypot(*(places[:, None] - places[None]).transpose(2, 0, 1))
+    positions = np.array(marks, dtype=float).reshape(-1, 2)
+    distance = np.hypot(*(positions[:, None] - positions[None]).transpose(2, 0, 1))
     differ = np.array([[one != other for other in colours] for one in colours])
     distance *= np.where(differ & (distance > NEAR), 1.5, 1.0)
     while len(groups) > 1:
@@ -96,15 +97,15 @@ def words_width(words: str) -> float:
 
 
 def place(
-    marks: Sequence[Place],
+    marks: Sequence[Position],
     grouped: Sequence[Group],
     size: tuple[float, float],
     kept_free: Sequence[Box] = (),
-    avoided: Sequence[Place] = (),
+    avoided: Sequence[Position] = (),
 ) -> list[Label]:
     """The labels of groups of marks, placed in a plot of this size, each with its lines.
 
-    They keep off the boxes `kept_free`, and off the places `avoided` if they can.
+    They keep off the boxes `kept_free`, and off the positions `avoided` if they can.
     """
     plot = _Plot(marks, size, kept_free, _Counted(avoided, size))
     candidates = [_Candidates(plot, group) for group in grouped]
@@ -114,27 +115,27 @@ def place(
 
 @dataclass(frozen=True)
 class _Plot:
-    marks: Sequence[Place]
+    marks: Sequence[Position]
     size: tuple[float, float]
     kept_free: Sequence[Box]
     avoided: "_Counted"
 
 
 class _Counted:
-    """Places in a plot, counted in its cells: how many are in a box is known from the sums up to its corners."""
+    """Positions in a plot, counted in its cells: how many are in a box is known from the sums up to its corners."""
 
     CELL = 2
 
-    def __init__(self, places: Sequence[Place], size: tuple[float, float]) -> None:
+    def __init__(self, positions: Sequence[Position], size: tuple[float, float]) -> None:
         across, down = (int(length / self.CELL) + 1 for length in size)
         self.sums = np.zeros((across + 1, down + 1))
-        inside = np.array([place for place in places if 0 <= place[0] <= size[0] and 0 <= place[1] <= size[1]])
+        inside = np.array([(x, y) for x, y in positions if 0 <= x <= size[0] and 0 <= y <= size[1]])
         if inside.size:
             np.add.at(self.sums, tuple((inside / self.CELL).astype(int).T + 1), 1)
         self.sums = self.sums.cumsum(axis=0).cumsum(axis=1)
 
     def between(self, left: Array, top: Array, right: Array, bottom: Array) -> Array:
-        """The number of places in boxes, to the nearest cell."""
+        """The number of positions in boxes, to the nearest cell."""
         x1, x2 = (self._cells(edge, 0) for edge in (left, right))
         y1, y2 = (self._cells(edge, 1) for edge in (top, bottom))
         return np.asarray(self.sums[x2, y2] - self.sums[x1, y2] - self.sums[x2, y1] + self.sums[x1, y1])
@@ -169,7 +170,7 @@ def _improved(candidates: "Sequence[_Candidates]", order: Sequence[int]) -> tupl
 
 
 def box(label: Label) -> Box:
-    """The place that a label's words take."""
+    """The box that a label's words take."""
     width, height = _extent(label.lines)
     left = label.anchor - width * ALIGNS.index(label.align) / 2
     return left, label.top, left + width, label.top + height
@@ -180,7 +181,7 @@ def _extent(lines: Sequence[tuple[str, str]]) -> tuple[float, float]:
 
 
 class _Candidates:
-    """The places where a label can stand, each with its line, and what they cost without other labels."""
+    """The positions that a label can have, each with its line, and what they cost without other labels."""
 
     def __init__(self, plot: _Plot, group: Group) -> None:
         (self.members, self.lines), self.marks, size = group, plot.marks, plot.size
@@ -222,7 +223,7 @@ class _Candidates:
         return OVERLAP * _overlap(self.box, taken, 5, 3) + CROSSING * _enters(*self.line, taken)
 
     def best(self, others: Sequence[Label]) -> tuple[float, Label]:
-        """The best place for the label beside others, and what it costs there."""
+        """The best position of the label beside others, and what it costs there."""
         cost = self.alone.copy()
         for other in others:
             line = (*self.marks[other.mark], *other.end)
@@ -242,7 +243,7 @@ def _overlap(boxes: tuple[Array, Array, Array, Array], other: Box, across: float
 
 
 def _from_line(x: float, y: float, x1: Array, y1: Array, x2: Array, y2: Array) -> Array:
-    """The distance of a place from lines."""
+    """The distance of a position from lines."""
     along = (x - x1) * (x2 - x1) + (y - y1) * (y2 - y1)
     share = np.clip(along / np.maximum((x2 - x1) ** 2 + (y2 - y1) ** 2, 1e-9), 0, 1)
     return np.asarray(np.hypot(x1 + share * (x2 - x1) - x, y1 + share * (y2 - y1) - y))

@@ -47,7 +47,7 @@ def width(words: str, size: float, *, bold: bool = False) -> float | None:
 
 
 def settled(svg: str) -> str:
-    """The SVG with the length of each text, so that every font fills the same place."""
+    """The SVG with the length of each text, so that every font fills the same width."""
     return _TEXT.sub(_with_lengths, svg)
 
 

@@ -107,10 +107,10 @@ def clickable(layers: Sequence[Layer], *channels: Any) -> list[Layer]:
     found = list(layers)
     for choice, channel in _owners(channels):
         name, field = channel._encoding_name, axes.written(channel)["field"]
-        for place, layer in enumerate(found):
+        for index, layer in enumerate(found):
             own: Any = getattr(layer.encoding, name, alt.Undefined) if isinstance(layer, alt.Chart) else alt.Undefined
             if own is not alt.Undefined and axes.written(own).get("field") == field:
-                found[place] = layer.add_params(choice)
+                found[index] = layer.add_params(choice)
                 break
     return found
 

@@ -75,7 +75,7 @@ def config(theme: Theme) -> dict[str, Any]:
         "range": {
             "category": list(theme.palette), "diverging": list(theme.diverging),
             WORSE: list(theme.worse), BETTER: list(theme.better),
-            LOSS: [theme.palette[place] for place in (2, 0, 3, 1)],
+            LOSS: [theme.palette[index] for index in (2, 0, 3, 1)],
         },
         "line": {"strokeWidth": 1.5, "strokeJoin": "round", "strokeCap": "round"},
         "point": {"filled": True, "opacity": 1, "size": 45},

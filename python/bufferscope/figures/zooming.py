@@ -26,7 +26,7 @@ _BY_MOUSE = "event.pointerType !== 'touch' && !event.button"
 
 def domain(end_s: float) -> list[alt.ExprRef]:
     """The domain of the time axis of a run of this length."""
-    return [alt.ExprRef(f"{PERIOD} ? {PERIOD}[{place}] : {end:.10g}") for place, end in enumerate((0.0, end_s))]
+    return [alt.ExprRef(f"{PERIOD} ? {PERIOD}[{index}] : {end:.10g}") for index, end in enumerate((0.0, end_s))]
 
 
 def whole(encoding: dict[str, Any]) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def _period(end_s: float) -> list[dict[str, Any]]:
     start = f"clamp({HELD}.period[0] - (x() - {HELD}.x) / width * {span}, 0, {end} - {span})"
     factor = "pow(1.001, (event.deltaY || event.deltaX) * pow(16, event.deltaMode))"
     at = "invert('x', clamp(x(), 0, width))"
-    zoomed = [f"{at} + (domain('x')[{place}] - {at}) * {factor}" for place in (0, 1)]
+    zoomed = [f"{at} + (domain('x')[{index}] - {at}) * {factor}" for index in (0, 1)]
     wheel = {"source": "view", "type": "wheel", "consume": True, "filter": ["event.shiftKey"]}
     return [
         {"events": _UP, "update": f"{DRAG} && abs({DRAG}[1] - {DRAG}[0]) > {LEAST} ? {chosen} : {PERIOD}"},

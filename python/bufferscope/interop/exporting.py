@@ -57,9 +57,9 @@ def export(
     """
     _check(kind, tables)
     files = {table: directory / f"{table}.{kind}" for table in dict.fromkeys(tables)}
-    with _staging(list(files.values()), directory, force) as place:
+    with _staging(list(files.values()), directory, force) as staging:
         for table, file in files.items():
-            _WRITERS[kind](_frames(runs, table), place / file.name)
+            _WRITERS[kind](_frames(runs, table), staging / file.name)
     return list(files.values())
 
 
@@ -75,35 +75,35 @@ def export_each(
     assert kind in PER_RUN, "the caller has chosen a format with a file per run"
     files = {directory / flent.file_name(run): run for run in runs}
     notes: list[str] = []
-    with _staging(list(files), directory, force) as place:
+    with _staging(list(files), directory, force) as staging:
         for file, run in files.items():
-            notes += flent.write(run, place / file.name)
+            notes += flent.write(run, staging / file.name)
     return list(files), notes
 
 
 @contextmanager
 def _staging(files: Sequence[Path], directory: Path, force: bool) -> Iterator[Path]:
-    """A place to write these files to; they get their names together if the block succeeds. Raises `InputError`."""
+    """A directory to write these files to; they get their names together if the block succeeds. Raises `InputError`."""
     there = [file for file in files if file.exists()]
     if there and not force:
         raise InputError(f"{there[0]}: already exists; --force replaces it, --out writes elsewhere")
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        place = directory / f"{PARTIAL}export-{secrets.token_hex(4)}"
-        place.mkdir()
+        staging = directory / f"{PARTIAL}export-{secrets.token_hex(4)}"
+        staging.mkdir()
     except OSError as error:
         raise InputError(f"{directory}: cannot write here: {error.strerror}") from None
     try:
-        yield place
+        yield staging
         for file in files:
-            (place / file.name).replace(file)
+            (staging / file.name).replace(file)
     except OSError as error:
         number = error.errno or errno.EIO  # polars gives none
         if number in FULL:
             raise OSError(number, error.strerror or str(error), str(directory)) from None
         raise InputError(f"{error.filename or directory}: cannot write here: {error.strerror}") from None
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(staging, ignore_errors=True)
 
 
 def _check(kind: str, tables: Sequence[str]) -> None:

@@ -146,9 +146,9 @@ def store(observation: Observation, records: "Mapping[str, pl.DataFrame] | Path"
         digest["part"] = observation.part
     directory = out / observation.name / directory_name({}, observation.engine, 0, digest)
     try:
-        with prepared(directory.parent), staged(directory) as place:
-            rows = _write(records, place)
-            write_metadata(place, _metadata(observation, scenario, rows, clock))
+        with prepared(directory.parent), staged(directory) as staging:
+            rows = _write(records, staging)
+            write_metadata(staging, _metadata(observation, scenario, rows, clock))
     except OSError as error:
         raise EngineError(f"cannot write {error.filename or directory}: {error.strerror}") from None
     return Run(directory)
@@ -247,29 +247,29 @@ def _moment(started: datetime | None) -> datetime:
     return datetime.now(UTC) if started is None else started.astimezone(UTC)
 
 
-def _write(records: "Mapping[str, pl.DataFrame] | Path", place: Path) -> dict[str, int]:
+def _write(records: "Mapping[str, pl.DataFrame] | Path", staging: Path) -> dict[str, int]:
     """Write every table; returns their numbers of rows."""
     import polars as pl
 
-    given = _taken_over(records, place) if isinstance(records, Path) else _written(records, place)
+    given = _taken_over(records, staging) if isinstance(records, Path) else _written(records, staging)
     for table in _core.TABLES:
         if table not in given:
-            pl.DataFrame(schema=tables.columns(table)).write_parquet(tables.file_of(place, table))
+            pl.DataFrame(schema=tables.columns(table)).write_parquet(tables.file_of(staging, table))
     return {table: given.get(table, 0) for table in _core.TABLES}
 
 
-def _taken_over(directory: Path, place: Path) -> dict[str, int]:
+def _taken_over(directory: Path, staging: Path) -> dict[str, int]:
     """Move the files of a directory here."""
     rows = {}
     for table in _core.TABLES:
         file = tables.file_of(directory, table)
         if file.is_file():
             rows[table] = tables.rows(file, table)
-            shutil.move(file, tables.file_of(place, table))
+            shutil.move(file, tables.file_of(staging, table))
     return rows
 
 
-def _written(frames: "Mapping[str, pl.DataFrame]", place: Path) -> dict[str, int]:
+def _written(frames: "Mapping[str, pl.DataFrame]", staging: Path) -> dict[str, int]:
     """Write frames."""
     import polars as pl
 
@@ -284,7 +284,7 @@ def _written(frames: "Mapping[str, pl.DataFrame]", place: Path) -> dict[str, int
             for column, kind in columns.items()
         ]
         try:
-            frame.select(whole).write_parquet(tables.file_of(place, table))
+            frame.select(whole).write_parquet(tables.file_of(staging, table))
         except pl.exceptions.PolarsError as error:
             raise StoreError(f"{table}: {str(error).partition(chr(10))[0]:.200}") from None
     return {table: frame.height for table, frame in frames.items()}

@@ -121,10 +121,10 @@ def _tcp_series(
         return name, {f"TCP {way}load": flows[way][0] for way in WAYS if flows[way]}
     if up and down:
         return "rrul_be_nflows", {
-            f"TCP {way}load BE::{place}": flow for way in WAYS for place, flow in enumerate(flows[way], start=1)
+            f"TCP {way}load BE::{number}": flow for way in WAYS for number, flow in enumerate(flows[way], start=1)
         }
     way = "up" if up else "down"
-    return f"tcp_n{way}", {f"TCP {way}load::{place}": flow for place, flow in enumerate(flows[way], start=1)}
+    return f"tcp_n{way}", {f"TCP {way}load::{number}": flow for number, flow in enumerate(flows[way], start=1)}
 
 
 def _parts(entries: Sequence[TcpTraffic], way: str) -> set[str]:

@@ -145,8 +145,8 @@ class Batch:
             if shared is None:
                 yield pl.concat([_numbered(run, index, table, columns) for index, run in group]).lazy()
             else:
-                places = {run.number: index for index, run in cast("Iterator[tuple[int, Shared]]", group)}
-                yield _renumbered(shared.scan(table), places).select("run", *columns)
+                indices = {run.number: index for index, run in cast("Iterator[tuple[int, Shared]]", group)}
+                yield _renumbered(shared.scan(table), indices).select("run", *columns)
 
 
 def _numbered(run: RunRecords, index: int, table: str, columns: Sequence[str]) -> pl.DataFrame:
@@ -156,12 +156,12 @@ def _numbered(run: RunRecords, index: int, table: str, columns: Sequence[str]) -
     return frame.select(pl.lit(index, RUN).alias("run"), *columns)
 
 
-def _renumbered(rows: pl.LazyFrame, places: Mapping[int, int]) -> pl.LazyFrame:
+def _renumbered(rows: pl.LazyFrame, indices: Mapping[int, int]) -> pl.LazyFrame:
     """The rows of these runs, with their index in the batch instead of their number."""
-    if list(places.items()) == [(place, place) for place in range(len(places))]:
-        return rows.filter(pl.col("run").is_between(0, len(places) - 1))
-    known = pl.LazyFrame({"run": list(places), "index": list(places.values())}, schema={"run": RUN, "index": RUN})
-    own = rows.filter(pl.col("run").is_between(min(places), max(places))).join(known, on="run", maintain_order="left")
+    if list(indices.items()) == [(index, index) for index in range(len(indices))]:
+        return rows.filter(pl.col("run").is_between(0, len(indices) - 1))
+    known = pl.LazyFrame({"run": list(indices), "index": list(indices.values())}, schema={"run": RUN, "index": RUN})
+    own = rows.filter(pl.col("run").is_between(min(indices), max(indices))).join(known, on="run", maintain_order="left")
     return own.with_columns(run="index").drop("index")
 
 

@@ -1,7 +1,7 @@
 """The size of a path's buffers, as a test from outside infers it, and as it is.
 
 Netalyzr (Kreibich et al., IMC 2010, section 5.2) infers a buffer's size as the sustained rate multiplied by the delay
-that the load adds. This is the only place where that is computed.
+that the load adds. This is the only module that computes it.
 """
 
 from collections.abc import Iterator

@@ -14,13 +14,13 @@ Measured = pl.Expr | tuple[pl.Expr, pl.Expr | float]
 """A metric's value, or its numerator and denominator."""
 
 
-def long(wide: pl.LazyFrame, metrics: Mapping[str, Measured], place: str | None = None) -> pl.LazyFrame:
+def long(wide: pl.LazyFrame, metrics: Mapping[str, Measured], instance: str | None = None) -> pl.LazyFrame:
     """`run, metric, value, unit`: these metrics of each row of `wide`, in this order, as fractions `value / unit`.
 
     A metric whose value is null is left out. `{}` in its name is replaced with the row's port or traffic, from the
-    column `place`.
+    column `instance`.
     """
-    names = [pl.lit(name) if place is None else pl.format(name, place) for name in metrics]
+    names = [pl.lit(name) if instance is None else pl.format(name, instance) for name in metrics]
     pairs = [value if isinstance(value, tuple) else (value, 1) for value in metrics.values()]
     units = [unit if isinstance(unit, pl.Expr) else pl.lit(unit) for _, unit in pairs]
     lists = wide.select(

@@ -1,10 +1,10 @@
 """Round trips of whole paths, from what a capture shows of the two halves of each path.
 
-The place of a capture divides a path into a half to the receiver and a half to the sender. At an end of the path one of
-them takes no time, and shows delayed acknowledgements and applications rather than the path: the other one is used
-alone. Between the ends, each round trip of one half is added to the nearest of the other. Of a half, the acknowledged
-segments are used, or the echoes of timestamps where those are more than twice as many: near the receiver, hardly
-anything but echoes shows the half to the sender. The core makes the same choice for `srtt_ns` and `min_rtt_ns`
+The vantage point of a capture divides a path into a half to the receiver and a half to the sender. At an end of the
+path one of them takes no time, and shows delayed acknowledgements and applications rather than the path: the other one
+is used alone. Between the ends, each round trip of one half is added to the nearest of the other. Of a half, the
+acknowledged segments are used, or the echoes of timestamps where those are more than twice as many: near the receiver,
+hardly anything but echoes shows the half to the sender. The core makes the same choice for `srtt_ns` and `min_rtt_ns`
 (`crates/capture/src/analysis/halves.rs`).
 """
 

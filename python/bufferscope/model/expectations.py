@@ -35,4 +35,4 @@ class ExpectationEntry(TypedDict):
     share_in: NotRequired[list[float | None]]
     """If given, the measurement is the share of the runs whose metric lies between these ends."""
     number: NotRequired[int]
-    """Its place in the file, from 1; `run.json` has only the expectations about its point."""
+    """Its position in the file, from 1; `run.json` has only the expectations about its point."""

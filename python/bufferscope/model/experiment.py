@@ -411,8 +411,8 @@ def catalogue() -> list[str]:
 
 def teaching_position(name: str) -> tuple[int, str]:
     """A key to sort experiments by: those of `TEACHING_ORDER` as listed there, then all others by name."""
-    place = TEACHING_ORDER.index(name) if name in TEACHING_ORDER else len(TEACHING_ORDER)
-    return place, name
+    position = TEACHING_ORDER.index(name) if name in TEACHING_ORDER else len(TEACHING_ORDER)
+    return position, name
 
 
 def load(name_or_path: str | PathLike[str], overrides: Overrides = ()) -> Experiment:

@@ -1,4 +1,4 @@
-"""What every metric means: the one place where a metric's name, unit, definition and source are written down.
+"""What every metric means: the only module with metrics' names, units, definitions and sources.
 
 In a name, `<port>` stands for a port with a rate (`r1>h2`), `<traffic>` for the name of a traffic entry and `<N>` for a
 whole number from 0 to 100, written without leading zeros. Everything is measured over the window from the scenario's

@@ -55,7 +55,7 @@ class Metrics(Mapping[str, float]):
 
     def __init__(self, values: Mapping[str, float]) -> None:
         # The names are shared among runs that have the same ones, because a result may have 100,000 runs.
-        self._places = _places(tuple(values))
+        self._indices = _indices(tuple(values))
         self._values = array("d", values.values())
 
     @property
@@ -65,24 +65,24 @@ class Metrics(Mapping[str, float]):
 
     def __getitem__(self, name: str) -> float:
         try:
-            return self._values[self._places[name]]
+            return self._values[self._indices[name]]
         except KeyError:
-            raise NoSuchMetricError(_nearest(name, self._places)) from None
+            raise NoSuchMetricError(_nearest(name, self._indices)) from None
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(self._indices)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._indices)
 
     def __repr__(self) -> str:
         return f"Metrics({dict(self)!r})"
 
 
 @lru_cache(maxsize=256)
-def _places(names: tuple[str, ...]) -> Mapping[str, int]:
-    """The place of each name's value."""
-    return {name: place for place, name in enumerate(names)}
+def _indices(names: tuple[str, ...]) -> Mapping[str, int]:
+    """The index of each name's value."""
+    return {name: index for index, name in enumerate(names)}
 
 
 def _nearest(name: str, known: Collection[str]) -> str:

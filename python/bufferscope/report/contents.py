@@ -23,7 +23,7 @@ class ContentsEntry:
     """A line of the table of contents."""
 
     anchor: str
-    """Empty for a document, which has no place of its own."""
+    """Empty for a document, which has no anchor of its own."""
     words: str
     entries: tuple["ContentsEntry", ...] = ()
     """The experiments of a document."""

@@ -1,19 +1,21 @@
-"""The places of a network's nodes in a drawing: in layers from senders to receivers.
+"""The positions of a network's nodes in a drawing: in layers from senders to receivers.
 
 The longest path of any traffic is the spine; each of its nodes has its own layer. Every other node stands one layer
 further out than the neighbour from which it is reached: senders before it, receivers behind it. Within a layer, nodes
-are sorted by the places of their neighbours, so that few links cross (the barycentre heuristic of Sugiyama, Tagawa and
-Toda, 1981).
+are sorted by the positions of their neighbours, so that few links cross (the barycentre heuristic of Sugiyama, Tagawa
+and Toda, 1981).
 """
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 
-Place = tuple[int, float]
-"""A node's layer, and its place in the layer: 0 is the middle, and neighbours are 1 apart."""
+Position = tuple[int, float]
+"""A node's layer, and its position in the layer: 0 is the middle, and neighbours are 1 apart."""
 
 
-def places(nodes: Sequence[str], links: Iterable[tuple[str, str]], ways: Sequence[Sequence[str]]) -> dict[str, Place]:
+def positions(
+    nodes: Sequence[str], links: Iterable[tuple[str, str]], ways: Sequence[Sequence[str]]
+) -> dict[str, Position]:
     """A position for each node. `ways` has, for each source, the nodes that its packets cross, the sender first."""
     near: dict[str, list[str]] = {node: [] for node in nodes}
     for one, other in links:
@@ -25,7 +27,7 @@ def places(nodes: Sequence[str], links: Iterable[tuple[str, str]], ways: Sequenc
     for node in layer:
         rows.setdefault(layer[node] - first, []).append(node)
     height: dict[str, float] = {}
-    placed: dict[str, Place] = {}
+    placed: dict[str, Position] = {}
     for number in sorted(rows):
         row = sorted(rows[number], key=lambda node: _mean([height[n] for n in near[node] if n in height]))
         for position, node in enumerate(row):

@@ -97,9 +97,9 @@ class PageView:
         return len(self.experiments) == 1
 
     @cached_property
-    def meaning_places(self) -> Mapping[str, int]:
-        """The place of each meaning among `meanings`."""
-        return {meaning: place for place, (_, _, meaning) in enumerate(self.meanings)}
+    def meaning_positions(self) -> Mapping[str, int]:
+        """The position of each meaning among `meanings`."""
+        return {meaning: position for position, (_, _, meaning) in enumerate(self.meanings)}
 
     @property
     def has_intervals(self) -> bool:
@@ -216,11 +216,11 @@ def _in_order(results: Sequence["Result"]) -> list["Result"]:
     """In teaching order, but for the experiments of a document, which are together with the first of them."""
     ordered = sorted(results, key=lambda result: teaching_position(result.experiment))
     documents = [_document(result) for result in ordered]
-    place = {
+    position = {
         id(result): documents.index(name) if name else at
         for at, (result, name) in enumerate(zip(ordered, documents, strict=True))
     }
-    return sorted(ordered, key=lambda result: place[id(result)])
+    return sorted(ordered, key=lambda result: position[id(result)])
 
 
 def _document(result: "Result") -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from bufferscope.report.layout import Place, places
+from bufferscope.report.layout import Position, positions
 from bufferscope.report.topology import DrawnLink, DrawnNetwork, Lane
 
 CHARACTER = 6.8
@@ -35,7 +35,7 @@ BOW = 90
 """For a link that goes around other nodes: how far its control point lies off the straight line."""
 
 XY = tuple[float, float]
-Placed = Mapping[str, Place]
+Placed = Mapping[str, Position]
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class _Plan:
 
 def view(network: DrawnNetwork) -> TopologyView:
     """The network drawn across, down or both, depending on which fit."""
-    placed = places(network.nodes, [link.ends for link in network.links], [lane.nodes for lane in network.lanes])
+    placed = positions(network.nodes, [link.ends for link in network.links], [lane.nodes for lane in network.lanes])
     layers = [layer for layer, _ in placed.values()]
     most = max(layers.count(layer) for layer in layers)
     drawings = []
@@ -163,7 +163,7 @@ def _across(network: DrawnNetwork, placed: Placed, layers: int) -> Drawing:
     labels = {link.ends: _wrapped(link.words, TURN * gap - node - 4) for link in network.links}
     lanes = LANE_STEP * min(len(network.lanes), LANES)
     step = max(NODE_HEIGHT + 26, 26 + lanes + LINE * max(map(len, labels.values())))
-    at = {name: (layer * gap, place * step) for name, (layer, place) in placed.items()}
+    at = {name: (layer * gap, position * step) for name, (layer, position) in placed.items()}
     plan = _Plan(at, _routes(network.links, placed, at, across=True))
     texts = []
     for link in network.links:
@@ -175,10 +175,10 @@ def _across(network: DrawnNetwork, placed: Placed, layers: int) -> Drawing:
 
 
 def _down(network: DrawnNetwork, placed: Placed) -> Drawing:
-    is_single = not any(place for _, place in placed.values())
+    is_single = not any(position for _, position in placed.values())
     labels = {link.ends: _wrapped(link.words, 240 if is_single else 150) for link in network.links}
     step = (NODE_HEIGHT + 22 + LINE * max(map(len, labels.values()))) / (1 if is_single else TURN)
-    at = {name: (place * 178, layer * step) for name, (layer, place) in placed.items()}
+    at = {name: (position * 178, layer * step) for name, (layer, position) in placed.items()}
     plan = _Plan(at, _routes(network.links, placed, at, across=False))
     texts = []
     for link in network.links:

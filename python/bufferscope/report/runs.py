@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bufferscope.store.run import Run
 
 MOST_RUNS = 1000
-"""The most runs that a page lists at one place: a population may have many more."""
+"""The most runs that a page lists together: a population may have many more."""
 MOST_OF_MANY = 12
 """The same for each experiment of a page of several."""
 

@@ -11,7 +11,7 @@ from itertools import groupby, pairwise
 
 Vertex = tuple[float, float]
 Style = tuple[tuple[str, str], ...]
-"""The attributes of an element apart from its place and its shape."""
+"""The attributes of an element apart from its position and its shape."""
 
 TOLERANCE = 0.5
 """How far a line may move, in pixels."""
@@ -75,7 +75,7 @@ def _side_by_side(paths: list[str]) -> list[str]:
 
 def _shape(kind: str, attributes: dict[str, str]) -> tuple[Style, bool, str]:
     """An element's style, whether it can be one path with others of that style, and its path."""
-    x, y = (float(part) for part in _place(attributes.pop("transform", "")))
+    x, y = (float(part) for part in _offset(attributes.pop("transform", "")))
     if kind == "line":
         x += float(attributes.pop("x1", 0))
         y += float(attributes.pop("y1", 0))
@@ -94,17 +94,17 @@ def _shape(kind: str, attributes: dict[str, str]) -> tuple[Style, bool, str]:
     return tuple(attributes.items()), not is_apart and "stroke" not in attributes, _short(path)
 
 
-def _place(transform: str) -> tuple[str, str]:
+def _offset(transform: str) -> tuple[str, str]:
     found = _PLACE.fullmatch(transform)
     return (found[1], found[2]) if found else ("0", "0")
 
 
 def _line(text: str) -> str:
-    """A line through absolute places, without those that it does not need; steps are relative."""
+    """A line through absolute positions, without those that it does not need; steps are relative."""
     closes = "z" if text.endswith("Z") and "L" in text else ""
     text = text.removesuffix("Z")
-    places = [(float(x), float(y)) for x, y in (pair.split(",") for pair in text.split("L"))]
-    kept = simplified(places)
+    vertices = [(float(x), float(y)) for x, y in (pair.split(",") for pair in text.split("L"))]
+    kept = simplified(vertices)
     decimals = 1 if len(kept) < DENSE else None
     kept = [(round(x, decimals), round(y, decimals)) for x, y in kept]
     steps = [
@@ -114,18 +114,18 @@ def _line(text: str) -> str:
     return path.replace(",-", "-").replace(" -", "-")
 
 
-def simplified(places: Sequence[Vertex]) -> list[Vertex]:
-    """A line without the places nearer than `TOLERANCE` to the line between those kept (Douglas and Peucker, 1973)."""
-    keep = {0, len(places) - 1}
-    parts = [(0, len(places) - 1)]
+def simplified(vertices: Sequence[Vertex]) -> list[Vertex]:
+    """A line without vertices nearer than `TOLERANCE` to the line between those kept (Douglas and Peucker, 1973)."""
+    keep = {0, len(vertices) - 1}
+    parts = [(0, len(vertices) - 1)]
     while parts:
         first, last = parts.pop()
-        (x, y), (to_x, to_y) = places[first], places[last]
+        (x, y), (to_x, to_y) = vertices[first], vertices[last]
         dx, dy = to_x - x, to_y - y
         length = math.hypot(dx, dy)
         farthest, most = first, TOLERANCE
         for number in range(first + 1, last):
-            px, py = places[number][0] - x, places[number][1] - y
+            px, py = vertices[number][0] - x, vertices[number][1] - y
             # Beyond an end of the line, the distance is that from the end.
             along = (px * dx + py * dy) / length if length else -1.0
             distance = abs(px * dy - py * dx) / length if 0 <= along <= length else math.hypot(px, py)
@@ -134,7 +134,7 @@ def simplified(places: Sequence[Vertex]) -> list[Vertex]:
         if farthest != first:
             keep.add(farthest)
             parts += [(first, farthest), (farthest, last)]
-    return [places[number] for number in sorted(keep)]
+    return [vertices[number] for number in sorted(keep)]
 
 
 def _with_one(svg: str, attribute: str) -> str:

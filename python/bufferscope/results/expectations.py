@@ -135,9 +135,9 @@ def concerning(entries: Sequence[ExpectationEntry], position: int) -> list[Expec
 
 def _positions(comparison: BandComparison) -> Iterator[int | None]:
     """The points that take part in a comparison: those measured, and those that show the cause of a difference."""
-    for place in (comparison, comparison.get("shown_by")):
-        if place is not None:
-            yield from (place["point"], place["relative_to"])
+    for position in (comparison, comparison.get("shown_by")):
+        if position is not None:
+            yield from (position["point"], position["relative_to"])
 
 
 def gathered(runs: Sequence["Run"]) -> list[ExpectationEntry]:
@@ -338,12 +338,12 @@ def _shown_by(expectation: Expectation, comparison: BandComparison, points: Mapp
     return f"{', '.join(points[elsewhere['point']].values.values())}: {measured.value:.4g}{chance}{unit}"
 
 
-def _measure(place: MetricPosition, points: Mapping[int, _MeasuredPoint]) -> _Measurement | None:
-    """The metric's mean over a point's runs, divided by another's where `place` names one; None without such runs."""
-    measured = _mean(place["point"], points)
-    if measured is None or place["relative_to"] is None:
+def _measure(position: MetricPosition, points: Mapping[int, _MeasuredPoint]) -> _Measurement | None:
+    """The metric's mean over a point's runs, divided by another's if `position` names one; None without such runs."""
+    measured = _mean(position["point"], points)
+    if measured is None or position["relative_to"] is None:
         return measured
-    reference = _mean(place["relative_to"], points)
+    reference = _mean(position["relative_to"], points)
     return None if reference is None else measured.over(reference)
 
 

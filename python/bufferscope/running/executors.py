@@ -220,8 +220,8 @@ def _run_alone(tasks: Sequence[Task], watcher: Watcher, stop: threading.Event) -
         watcher.advanced(task, now_ns)
         return not stop.is_set()
 
-    with staged(task.directory) as place:
-        perform(task, identity, place, progress)
+    with staged(task.directory) as staging:
+        perform(task, identity, staging, progress)
     watcher.finished(task)
     return {task: Run(task.directory)}
 
@@ -245,8 +245,8 @@ def _run_together(tasks: Sequence[Task], watcher: Watcher, stop: threading.Event
         names = [task.name for task in left]
         directory = directory_of(left[0].experiment_dir, left[0].engine.name, names)
         try:
-            with staged(directory) as place:
-                perform_together(left, identity, place, progress)
+            with staged(directory) as staging:
+                perform_together(left, identity, staging, progress)
         except Failed as failure:
             ended[failure.task] = failure.error
         else:

@@ -162,14 +162,14 @@ class Task:
         return {"member": {**drawn, "of": scenario_digest(base)}}
 
 
-def perform(task: Task, identity: str | None, place: Path, progress: Progress) -> None:
-    """Carry out a task: write its tables, and `run.json` as the last file, to the directory `place`.
+def perform(task: Task, identity: str | None, staging: Path, progress: Progress) -> None:
+    """Carry out a task: write its tables, and `run.json` as the last file, to the directory `staging`.
 
     `identity` is the engine's. Raises what the engine raises, and `OSError` if the directory can't be written.
     """
     clock = Clock()
-    outcome = task.engine.run(task.point, task.seed, place, progress)
-    write_metadata(place, {**task.foreseen(identity), **observed(task, outcome, clock)})
+    outcome = task.engine.run(task.point, task.seed, staging, progress)
+    write_metadata(staging, {**task.foreseen(identity), **observed(task, outcome, clock)})
 
 
 class Failed(Exception):
@@ -183,9 +183,9 @@ class Failed(Exception):
 
 
 def perform_together(
-    tasks: Sequence[Task], identity: str | None, place: Path, progress: Callable[[Task, int], bool]
+    tasks: Sequence[Task], identity: str | None, staging: Path, progress: Callable[[Task, int], bool]
 ) -> None:
-    """Carry out tasks of one engine: write a partition of their runs to the directory `place`.
+    """Carry out tasks of one engine: write a partition of their runs to the directory `staging`.
 
     `progress` is called with the task and its simulated time in nanoseconds; False stops the run. Raises `Failed` if
     one of the runs fails, `EngineError` if the tables can't be completed, and `OSError` if the directory can't be
@@ -193,7 +193,7 @@ def perform_together(
     """
     engine = tasks[0].engine
     assert engine.batch_runner, "the layout shares partitions only among runs of engines that support it"
-    writer = engine.batch_runner(place)
+    writer = engine.batch_runner(staging)
     metadata = []
     for task in tasks:
 
@@ -207,7 +207,7 @@ def perform_together(
             raise Failed(task, error) from error
         metadata.append({**task.foreseen(identity), **observed(task, outcome, clock)})
     writer.finish()
-    partition.write(place, [task.name for task in tasks], metadata)
+    partition.write(staging, [task.name for task in tasks], metadata)
 
 
 class Clock:

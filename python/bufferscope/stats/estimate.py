@@ -38,7 +38,7 @@ def percentile_of(ordered: pl.Expr, percent: float) -> pl.Expr:
     """
     size = ordered.list.len()
     low, share = _rank(size, percent)
-    below, above = (ordered.list.get(place, null_on_oob=True) for place in (low, low + 1))
+    below, above = (ordered.list.get(index, null_on_oob=True) for index in (low, low + 1))
     return pl.when(size > 0).then(_between(below, above, share))
 
 
@@ -49,7 +49,7 @@ def weighted_percentile_of(value: str, weight: str, percent: float) -> pl.Expr:
     """
     low, share = _rank(pl.col(weight).sum(), percent)
     ends = pl.col(weight).cum_sum()
-    below, above = (pl.col(value).get((ends <= place).sum(), null_on_oob=True) for place in (low, low + 1))
+    below, above = (pl.col(value).get((ends <= index).sum(), null_on_oob=True) for index in (low, low + 1))
     return _between(below, above, share)
 
 

@@ -25,13 +25,13 @@ def store(directory: Path, files: object, foreseen: Mapping[str, object]) -> Non
     raises `OSError` if the files can't be written.
     """
     content = _checked(files)
-    with staged(directory) as place:
+    with staged(directory) as staging:
         for name, data in content.items():
-            (place / name).write_bytes(data)
+            (staging / name).write_bytes(data)
         try:
-            _check(place, foreseen)
+            _check(staging, foreseen)
         except StoreError as error:
-            raise StoreError(str(error).replace(f"{place}/", "")) from None
+            raise StoreError(str(error).replace(f"{staging}/", "")) from None
 
 
 def _names() -> list[str]:
@@ -48,10 +48,10 @@ def _checked(files: object) -> Files:
     return {name: files[name] for name in names}
 
 
-def _check(place: Path, foreseen: Mapping[str, object]) -> None:
+def _check(staging: Path, foreseen: Mapping[str, object]) -> None:
     """Raise `StoreError` if the run is damaged or is not the one that was asked for."""
-    meta = read_metadata(place)
-    if found := tables.damage(place, meta):
+    meta = read_metadata(staging)
+    if found := tables.damage(staging, meta):
         raise StoreError(found)
     for key, value in foreseen.items():
         if meta.get(key) != value:

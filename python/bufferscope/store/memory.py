@@ -60,9 +60,9 @@ class MemoryRun(BaseRun):
         directory = Path(out) / self.experiment / self.id
         prepare(directory.parent)
         try:
-            with staged(directory) as place:
-                self._core.write(place)
-                write_metadata(place, self.meta)
+            with staged(directory) as staging:
+                self._core.write(staging)
+                write_metadata(staging, self.meta)
         except (OSError, _core.TablesError) as error:
             raise EngineError(f"cannot write {directory}: {error}") from None
         return Run(directory)

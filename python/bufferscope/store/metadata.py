@@ -454,10 +454,10 @@ def _check_network(scenario: Scenario) -> None:
         for side in SIDES:
             _check_rate(link[side]["rate"] or (), f"{where}.{side}.rate")
         one, other = (reached[end] for end in link["ends"])
-        reached = [one if place == other else place for place in reached]
+        reached = [one if each == other else each for each in reached]
     for index, network in enumerate(scenario.get("wifi", [])):
-        for place, station in enumerate(network["stations"]):
-            whole(0, len(scenario["links"]) - 1)(station["link"], f"scenario.wifi[{index}].stations[{place}].link")
+        for member, station in enumerate(network["stations"]):
+            whole(0, len(scenario["links"]) - 1)(station["link"], f"scenario.wifi[{index}].stations[{member}].link")
     for index, entry in enumerate(scenario["traffic"]):
         where = f"scenario.traffic[{index}]"
         for key in ENDS:

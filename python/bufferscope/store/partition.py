@@ -133,12 +133,12 @@ class Partition:
         self._packed = _packed(metadata)
         _recent.put(self, metadata)
         content = _text(self.names, metadata, self.files)
-        place = self.path / f"{PARTIAL}{RUNS}-{secrets.token_hex(4)}"
+        temporary = self.path / f"{PARTIAL}{RUNS}-{secrets.token_hex(4)}"
         try:
-            place.write_text(content, encoding="utf-8")
-            place.replace(self.path / RUNS)
+            temporary.write_text(content, encoding="utf-8")
+            temporary.replace(self.path / RUNS)
         finally:
-            place.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
 
     def _content(self, table: str) -> bytes:
         return tables.content(self.path, table, self.files.get(table), self._cause)

@@ -22,7 +22,7 @@ class SchemaCheck:
     """A check, and what it allows as a JSON Schema."""
 
     check: Callable[[object, str], None]
-    """Takes a value and its place in the file; raises `Mismatch` if the value is wrong."""
+    """Takes a value and its path in the file; raises `Mismatch` if the value is wrong."""
     schema: Schema
 
     def __call__(self, value: object, where: str) -> None:
@@ -94,7 +94,7 @@ def _plain(value: object, where: str) -> None:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is plain; level by level, without the places of its parts, which only an error needs."""
+    """Whether a value is plain; level by level, without the paths of its parts, which only an error needs."""
     passed = _passed.get()
     level: list[Any] = [value]
     texts: set[str] = set()

@@ -66,13 +66,13 @@ def staged(directory: Path) -> Iterator[Path]:
     this at the same time while others read: a reader finds either the old run or the new one, and always a complete
     one.
     """
-    place, lock = _locked_place(directory)
+    staging, lock = _locked_directory(directory)
     try:
-        yield place
-        _take_the_place_of(directory, place)
+        yield staging
+        _replace(directory, staging)
     finally:
         os.close(lock)
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(staging, ignore_errors=True)
 
 
 def write_metadata(directory: Path, metadata: Mapping[str, object]) -> None:
@@ -83,12 +83,12 @@ def write_metadata(directory: Path, metadata: Mapping[str, object]) -> None:
 
 def rewrite_metadata(directory: Path, metadata: Mapping[str, object]) -> None:
     """Replace the `run.json` of a stored run. Other processes read either the old file or the new one."""
-    place = directory / f"{PARTIAL}{METADATA}-{secrets.token_hex(4)}"
+    staging = directory / f"{PARTIAL}{METADATA}-{secrets.token_hex(4)}"
     try:
-        place.write_text(_text(metadata), encoding="utf-8")
-        place.replace(directory / METADATA)
+        staging.write_text(_text(metadata), encoding="utf-8")
+        staging.replace(directory / METADATA)
     finally:
-        place.unlink(missing_ok=True)
+        staging.unlink(missing_ok=True)
 
 
 def _text(metadata: Mapping[str, object]) -> str:
@@ -101,18 +101,18 @@ def _slug(point: Mapping[str, str]) -> str:
     return slug[:LONGEST_SLUG] or "run"
 
 
-def _take_the_place_of(directory: Path, place: Path) -> None:
-    """Rename `place` to `directory`. If a run already has that name, `place` may hold the old run afterwards."""
+def _replace(directory: Path, staging: Path) -> None:
+    """Rename `staging` to `directory`. If a run already has that name, `staging` may hold the old run afterwards."""
     while True:
         try:
-            place.rename(directory)
+            staging.rename(directory)
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
         else:
             return
         with suppress(FileNotFoundError):  # moved aside by another process, which has no `exchange`
-            if exchange(place, directory):
+            if exchange(staging, directory):
                 return
             _move_aside(directory)
 
@@ -124,20 +124,20 @@ def _move_aside(directory: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _locked_place(directory: Path) -> tuple[Path, int]:
+def _locked_directory(directory: Path) -> tuple[Path, int]:
     """A new directory beside `directory`, and a lock that tells other processes that we are still writing to it.
 
     The system releases the lock when our process ends. Until we hold the lock, another process may believe that the new
     directory is abandoned and remove it.
     """
     while True:
-        place = directory.with_name(f"{PARTIAL}{directory.name}-{secrets.token_hex(4)}")
-        place.mkdir()
+        staging = directory.with_name(f"{PARTIAL}{directory.name}-{secrets.token_hex(4)}")
+        staging.mkdir()
         with suppress(FileNotFoundError):
-            lock = os.open(place, os.O_RDONLY)
+            lock = os.open(staging, os.O_RDONLY)
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if place.exists():
-                return place, lock
+            if staging.exists():
+                return staging, lock
             os.close(lock)
 
 

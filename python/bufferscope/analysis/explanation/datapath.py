@@ -6,7 +6,7 @@ the radio channel of the data show what a call, a game or a page would notice.
 
 from bufferscope.analysis.explanation.evidence import Evidence
 from bufferscope.analysis.explanation.pings import Pings
-from bufferscope.analysis.explanation.places import port_settings, wifi_name
+from bufferscope.analysis.explanation.port_facts import port_settings, wifi_name
 from bufferscope.analysis.explanation.senders import Way
 from bufferscope.engines import engine_of
 from bufferscope.model.network import NANOSECONDS, Port, probers, traffic_ends

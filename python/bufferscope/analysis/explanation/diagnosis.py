@@ -20,7 +20,7 @@ from bufferscope.analysis.explanation.evidence import Evidence
 from bufferscope.analysis.explanation.harm import Harm, harm
 from bufferscope.analysis.explanation.limits import Limit, LimitedFlow, full_port, limited
 from bufferscope.analysis.explanation.pings import Pings
-from bufferscope.analysis.explanation.places import separates, wifi_name
+from bufferscope.analysis.explanation.port_facts import separates, wifi_name
 from bufferscope.analysis.explanation.standing import SLOWER, StandingQueue
 from bufferscope.analysis.explanation.statement import Cause
 from bufferscope.analysis.findings import LEAST_ADDED_MS, LEAST_ADDED_SHARE

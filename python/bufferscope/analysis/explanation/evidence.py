@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bufferscope.analysis.explanation.losses import Losses, losses
 from bufferscope.analysis.explanation.pings import Pings, pings
-from bufferscope.analysis.explanation.places import does_nothing
+from bufferscope.analysis.explanation.port_facts import does_nothing
 from bufferscope.analysis.explanation.senders import BULK, Sender, Way, load_window, senders, ways
 from bufferscope.analysis.explanation.standing import StandingQueue, by_delay, standing
 from bufferscope.metrics.records import RunRecords, was_changed

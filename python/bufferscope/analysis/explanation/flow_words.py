@@ -6,7 +6,7 @@ from bufferscope.analysis.explanation import fmt
 from bufferscope.analysis.explanation.diagnosis import Diagnosis
 from bufferscope.analysis.explanation.evidence import Evidence
 from bufferscope.analysis.explanation.limits import Limit, LimitedFlow
-from bufferscope.analysis.explanation.places import wifi_name
+from bufferscope.analysis.explanation.port_facts import wifi_name
 from bufferscope.analysis.explanation.statement import Number, Statement
 from bufferscope.model.figure_names import FigureName
 

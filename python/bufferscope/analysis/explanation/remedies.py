@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from bufferscope.analysis.explanation.diagnosis import Diagnosis
 from bufferscope.analysis.explanation.evidence import Evidence
 from bufferscope.analysis.explanation.limits import Limit, LimitedFlow
-from bufferscope.analysis.explanation.places import does_nothing, port_settings, port_side, rate_varies, wifi_name
+from bufferscope.analysis.explanation.port_facts import does_nothing, port_settings, port_side, rate_varies, wifi_name
 from bufferscope.analysis.explanation.queue_words import limit_packets
 from bufferscope.analysis.explanation.standing import FRAME_BYTES, StandingQueue
 from bufferscope.analysis.explanation.statement import Cause

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from bufferscope.analysis.explanation.places import may_be_slower, shaped_bps
+from bufferscope.analysis.explanation.port_facts import may_be_slower, shaped_bps
 from bufferscope.metrics.capacity import steps
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.window import Window

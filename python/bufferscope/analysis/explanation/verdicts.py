@@ -6,7 +6,7 @@ from bufferscope.analysis.explanation.evidence import Evidence
 from bufferscope.analysis.explanation.flow_words import flow_statement, full
 from bufferscope.analysis.explanation.harm import Harm
 from bufferscope.analysis.explanation.limits import Limit
-from bufferscope.analysis.explanation.places import PURE_LIMITS, port_settings, wifi_name
+from bufferscope.analysis.explanation.port_facts import PURE_LIMITS, port_settings, wifi_name
 from bufferscope.analysis.explanation.queue_words import LAYERS
 from bufferscope.analysis.explanation.standing import StandingQueue
 from bufferscope.analysis.explanation.statement import Cause, Number, Statement

@@ -107,7 +107,7 @@ def add_programs(root: Initramfs) -> None:
 
 def distributions() -> list[Path]:
     """The tables of delays that tc reads for netem's `distribution`, wherever distributions put those of their tc."""
-    return sorted(table for place in _TC_TABLES for table in Path(place).glob("*.dist"))
+    return sorted(table for directory in _TC_TABLES for table in Path(directory).glob("*.dist"))
 
 
 def add_tools(root: Initramfs, more: str | None = None) -> None:
@@ -122,7 +122,7 @@ def add_tools(root: Initramfs, more: str | None = None) -> None:
     if more is not None and more not in TOOLS:
         _add(root, *_borrowed(more))
     for name in TERMINALS:
-        entries = (Path(place) / name[0] / name for place in _TERMINFO)
+        entries = (Path(directory) / name[0] / name for directory in _TERMINFO)
         if entry := next((entry for entry in entries if entry.is_file()), None):
             root.file(f"/lib/terminfo/{name[0]}/{name}", entry.read_bytes())
 

@@ -67,7 +67,7 @@ def _sessions(runs: Sequence[RunRecords]) -> pl.DataFrame:
 
 
 def _rounded(value: float) -> float:
-    """Three digits, which is more than a mark's place shows."""
+    """Three digits, which is more than a mark's position shows."""
     return float(f"{value:.3g}")
 
 
@@ -112,7 +112,7 @@ def _panel(frame: pl.DataFrame, direction: str, which: str, *, is_first: bool) -
 
 
 def _end(delay_s: float) -> dict[str, object]:
-    """The place for a diagonal's name: where it meets the upper or the right edge."""
+    """The position of a diagonal's name: where it meets the upper or the right edge."""
     top, right = 20.0, 3600.0
     kib = min(right, top * MBIT * delay_s / 8 / KIB)
     return {"delay": f"{delay_s:g} s", "kib": kib, "mbit": kib * KIB * 8 / delay_s / MBIT}

@@ -13,7 +13,7 @@ import polars as pl
 from bufferscope.figures import axes, labelled, parts, style
 from bufferscope.figures.chart import Layer, LayerFigure
 from bufferscope.figures.labelled import Mark, Plane, PlotAxis, Surroundings
-from bufferscope.figures.labels import Place
+from bufferscope.figures.labels import Position
 from bufferscope.figures.matrix import interval, mean_metric
 from bufferscope.figures.source import NoDataError, ResultRecords, points, probe_path, sweep_title, swept_alone
 from bufferscope.stats.estimate import Estimate
@@ -28,7 +28,7 @@ INTERVALS = {
 MOST_NAMES, LEAST_WIDTH = 24, 270
 """The most names beside marks, and the width in pixels of the narrowest plot, in which they are apart."""
 STEP = 3
-"""Pixels between the places on the line that labels keep off."""
+"""Pixels between the positions on the line that labels keep off."""
 RTT, GOODPUT = "median round-trip time (ms)", "goodput (Mbit/s)"
 
 
@@ -80,13 +80,13 @@ def _names(frame: pl.DataFrame, x: alt.X, y: alt.Y, joined: bool) -> list[Layer]
     plane = Plane(PlotAxis.of(x, LEAST_WIDTH), PlotAxis.of(y, style.HEIGHT))
     inside = [mark for mark in marks if mark.x > 0 and mark.y >= 0]
     corners = frame.filter((pl.col("rtt_ms") > 0) & (pl.col("mbit") >= 0)).select("rtt_ms", "mbit").rows()
-    line = _along([plane.place(*corner) for corner in corners]) if joined else []
+    line = _along([plane.position(*corner) for corner in corners]) if joined else []
     around = Surroundings(avoided=line)
     return labelled.layers(inside, plane, (x, y, alt.Undefined), around=around) if inside else []
 
 
-def _along(corners: Sequence[Place]) -> list[Place]:
-    """Places on the line through the corners, some pixels apart."""
+def _along(corners: Sequence[Position]) -> list[Position]:
+    """Positions on the line through the corners, some pixels apart."""
     found = []
     for (x1, y1), (x2, y2) in pairwise(corners):
         steps = max(1, int(math.hypot(x2 - x1, y2 - y1) / STEP))

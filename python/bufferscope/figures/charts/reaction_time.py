@@ -87,7 +87,7 @@ def reaction_time(result: ResultRecords) -> PanelFigure:
     The first two are of runs with a single bulk connection, the last of runs with a newcomer. The buffer is that of the
     path's slowest port, in products of its rate and 100 ms, for which buffers are usually sized. Lines are fitted power
     laws, one for each combination of the other varying keys; dashed lines have the article's exponents, and the fitted
-    value at the smallest buffer. Other disciplines than a FIFO have no place on the axis: a note tells their means.
+    value at the smallest buffer. Other disciplines than a FIFO have no position on the axis: a note tells their means.
     """
     runs = [run for point in points(result) for run in _runs(result, point)]
     placed = [run for run in runs if run.buffer is not None]

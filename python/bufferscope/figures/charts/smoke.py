@@ -1,7 +1,7 @@
 """Figure: round-trip times as in Smokeping: the median of twenty pings, their spread as smoke, losses in colour.
 
 Smokeping (T. Oetiker, https://oss.oetiker.ch/smokeping/) sends 20 pings every five minutes. Its "smoke" are bands
-between the shortest and the longest, the second shortest and the second longest, and so on; a darker place had more
+between the shortest and the longest, the second shortest and the second longest, and so on; a darker area had more
 pings. Figures 2 and 6 of Gettys and Nichols, "Bufferbloat: dark buffers in the Internet" (2011), are such plots.
 """
 

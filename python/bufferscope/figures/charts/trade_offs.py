@@ -218,7 +218,7 @@ def _panel(panel: str, spots: Sequence[Spot], frame: _Frame) -> alt.LayerChart:
         outline = outline.encode(x=x, y=y, color=color, fill=fill, detail="series:N", order="order:Q")
         layers.append(outline.encode(opacity=pointer.dimmed(isolated)))
     plane = Plane(PlotAxis.of(x, LEAST_WIDTH), PlotAxis.of(y, HEIGHT))
-    outlines = [plane.place(vertex["rtt_ms"], vertex["mbit"]) for vertex in ellipses.iter_rows(named=True)]
+    outlines = [plane.position(vertex["rtt_ms"], vertex["mbit"]) for vertex in ellipses.iter_rows(named=True)]
     names = [Mark(spot.rtt.mean, spot.rate.mean, spot.series, spot.kind) for spot in spots]
     around = Surroundings([CORNER], outlines)
     corner = alt.Chart(pl.DataFrame({"words": ["better"]})).encode(x=alt.value(14), y=alt.value(13))

@@ -155,12 +155,12 @@ def documents(text: str) -> tuple[list[Any], list[str]]:
     budget.current().bytes(JSON_FACTOR * len(text), f"{len(text):,} bytes of JSON")
     values: list[Any] = []
     others: list[str] = []
-    place = 0
-    while (place := _next(text, place)) < len(text):
+    position = 0
+    while (position := _next(text, position)) < len(text):
         budget.current().time()
-        if text[place] == "{":
+        if text[position] == "{":
             try:
-                value, place = _decoder().raw_decode(text, place)
+                value, position = _decoder().raw_decode(text, position)
             except RecursionError:
                 raise Unusable("found JSON that is nested too deeply") from None
             except ValueError as error:
@@ -170,19 +170,19 @@ def documents(text: str) -> tuple[list[Any], list[str]]:
                 break
             values.append(value)
         else:
-            end = text.find("\n", place)
+            end = text.find("\n", position)
             end = len(text) if end < 0 else end
             if len(others) < MOST_OTHERS:
-                others.append(text[place:end].strip()[:MOST_SHOWN])
-            place = end
+                others.append(text[position:end].strip()[:MOST_SHOWN])
+            position = end
     return values, others
 
 
-def _next(text: str, place: int) -> int:
+def _next(text: str, position: int) -> int:
     """Where the next character is that is no white space, comma or byte order mark."""
-    while place < len(text) and text[place] in " \t\r\n,\ufeff":
-        place += 1
-    return place
+    while position < len(text) and text[position] in " \t\r\n,\ufeff":
+        position += 1
+    return position
 
 
 def _decoder() -> json.JSONDecoder:

@@ -61,8 +61,8 @@ def read(content: Any) -> Reading:
     omitted_ns = (whole(test.get("omit")) or 0) * 1_000_000_000
     is_server = "accepted_connection" in start
     streams = _Streams((started_ns or 0) + omitted_ns, is_reverse != is_server, udp, is_server=is_server)
-    for place, interval in enumerate(intervals):
-        streams.add(list(mappings(interval.get("streams", []), f"intervals[{place}].streams")), place)
+    for index, interval in enumerate(intervals):
+        streams.add(list(mappings(interval.get("streams", []), f"intervals[{index}].streams")), index)
     streams.enter(found, _settings(test, end, udp))
     found.interval_ns = streams.interval_ns or found.interval_ns
     found.mss_bytes = whole(start.get("tcp_mss")) or whole(start.get("tcp_mss_default")) or found.mss_bytes
@@ -105,9 +105,9 @@ class _Streams:
         """By whether this end sends, and the socket."""
         self.interval_ns: int | None = None
 
-    def add(self, streams: Sequence[Mapping[str, object]], place: int) -> None:
+    def add(self, streams: Sequence[Mapping[str, object]], index: int) -> None:
         for number_, stream in enumerate(streams):
-            where = f"intervals[{place}].streams[{number_}]"
+            where = f"intervals[{index}].streams[{number_}]"
             socket, counted = whole(stream.get("socket")), whole(stream.get("bytes"))
             begin_ns, end_ns = nanoseconds(stream.get("start")), nanoseconds(stream.get("end"))
             if socket is None or counted is None or begin_ns is None or end_ns is None or end_ns < begin_ns:

@@ -67,8 +67,8 @@ def _waited(probes: Sequence[Probe]) -> Sequence[Probe]:
     return probes[:kept]
 
 
-def _probe(trip: Mapping[str, object], place: int) -> Probe:
-    where = f"round_trips[{place}]"
+def _probe(trip: Mapping[str, object], index: int) -> Probe:
+    where = f"round_trips[{index}]"
     client = mapping(mapping(trip.get("timestamps"), f"{where}.timestamps").get("client"), f"{where}.timestamps.client")
     sent_ns = mapping(client.get("send"), f"{where}.timestamps.client.send").get("wall")
     if isinstance(sent_ns, bool) or not isinstance(sent_ns, int) or not 0 <= sent_ns < 2**63:

@@ -86,14 +86,14 @@ def _of_json(text: str, among: Mapping[str, Format]) -> list[Reading]:
         raise Unusable("not JSON, or cut off: found no object")
     found: list[Reading] = []
     failed: list[str] = []
-    for place, value in enumerate(values, start=1):
+    for number, value in enumerate(values, start=1):
         try:
             found.append(_recognised(value, among))
-            found[-1].part = place if len(values) > 1 else 0
+            found[-1].part = number if len(values) > 1 else 0
         except Unusable as error:
             if len(values) == 1:
                 raise
-            failed.append(f"test {place} is left out: {error}")
+            failed.append(f"test {number} is left out: {error}")
     if not found:
         raise Unusable(failed[0].partition(": ")[2])
     if others:

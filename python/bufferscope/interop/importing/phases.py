@@ -100,12 +100,12 @@ def _limit(values: Sequence[float]) -> float:
 
 
 def _stretch(is_long: Sequence[bool]) -> tuple[int, int]:
-    """The places from and to which the most are long and the fewest are not (the maximal sum of Kadane)."""
+    """The positions from and to which the most are long and the fewest are not (the maximal sum of Kadane)."""
     best, found, total, begin = 0, (0, 0), 0, 0
-    for place, each in enumerate(is_long):
+    for index, each in enumerate(is_long):
         total += 1 if each else -1
         if total <= 0:
-            total, begin = 0, place + 1
+            total, begin = 0, index + 1
         elif total > best:
-            best, found = total, (begin, place + 1)
+            best, found = total, (begin, index + 1)
     return found

@@ -118,15 +118,15 @@ class _PingLines:
             return
         self._budget.records(1)
         self.unstamped += stamp is None
-        place = max(0, len(self.stamps) - 1)
+        index = max(0, len(self.stamps) - 1)
         if answer:
-            self._answered(text, answer, place)
+            self._answered(text, answer, index)
         elif lost:
             session, number = self._session(text, int(lost[1]), None)
-            session.lost.setdefault(number, ProbeResult(None, place))
+            session.lost.setdefault(number, ProbeResult(None, index))
             session.saw(number)
 
-    def _answered(self, text: str, answer: "tuple[int, int | None, str, bool]", place: int) -> None:
+    def _answered(self, text: str, answer: "tuple[int, int | None, str, bool]", index: int) -> None:
         seq, rtt_ns, note, is_below = answer
         is_noted = "(" in note or "!" in note or "（" in note
         session, number = self._session(text, seq, rtt_ns, is_noted)
@@ -136,7 +136,7 @@ class _PingLines:
         if rtt_ns is None:
             session.untimed.add(number)
         else:
-            session.answers[number] = ProbeResult(rtt_ns, place)
+            session.answers[number] = ProbeResult(rtt_ns, index)
             self.noted += is_noted
             self.below += is_below
         session.saw(number)

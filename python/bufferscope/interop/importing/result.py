@@ -79,7 +79,7 @@ class Reading:
         """Add an entry of flows from the near end to the far one (`up`), or the other way."""
         ends = ("near", "far") if up else ("far", "near")
         self.traffic.append(TrafficEntry(name, kind, *ends, {"flows": len(flows), **settings}))
-        self.flows |= {f"{name}/{place}": samples for place, samples in enumerate(flows, start=1)}
+        self.flows |= {f"{name}/{number}": samples for number, samples in enumerate(flows, start=1)}
 
 
 def typical_interval_ns(probes: Sequence[Probe]) -> int | None:

@@ -138,4 +138,4 @@ def smoothed(found: Sequence[Probe]) -> list[Probe]:
     step_ns = (end.sent_ns - begin.sent_ns) / (len(found) - 1)
     if step_ns >= NANOSECONDS or any(b.sent_ns - a.sent_ns > 10 * NANOSECONDS for a, b in pairwise(found)):
         return list(found)
-    return [replace(probe, sent_ns=begin.sent_ns + round(place * step_ns)) for place, probe in enumerate(found)]
+    return [replace(probe, sent_ns=begin.sent_ns + round(index * step_ns)) for index, probe in enumerate(found)]

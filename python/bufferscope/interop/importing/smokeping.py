@@ -44,15 +44,15 @@ def read(content: Any) -> Reading:
                 raise Unusable(f"the row of {found_row[1]}: found {len(values)} values; expected {len(columns)}")
             budget.current().records(len(pings))
             lost = None if loss is None else _number(values[loss], "pings")
-            rows.append((int(found_row[1]), _Row([_rtt_ns(values[place]) for place in pings], lost)))
+            rows.append((int(found_row[1]), _Row([_rtt_ns(values[index]) for index in pings], lost)))
     times = sorted(time for time, _ in rows)
     step_s = min((b - a for a, b in pairwise(times) if b > a), default=USUAL_STEP_S)
     step_ns = step_s * NANOSECONDS // max(1, len(pings))
     probes: list[Probe] = []
     for time, row in rows:
         begin_ns = (time - step_s) * NANOSECONDS
-        for place, rtt_ns in enumerate(row.pings):
-            probes.append(Probe(len(probes), begin_ns + place * step_ns, rtt_ns))
+        for index, rtt_ns in enumerate(row.pings):
+            probes.append(Probe(len(probes), begin_ns + index * step_ns, rtt_ns))
     found = Reading("smokeping", title="Smokeping", clock=True)
     found.ping("ping", probes)
     found.warnings += _warnings([row for _, row in rows], step_s)
@@ -104,7 +104,7 @@ def _header(content: str) -> list[str]:
 
 
 def _pings(columns: list[str]) -> list[int]:
-    return [place for place, name in enumerate(columns) if _PING.fullmatch(name)]
+    return [index for index, name in enumerate(columns) if _PING.fullmatch(name)]
 
 
 def _rtt_ns(value: str) -> int | None:

@@ -131,9 +131,9 @@ def _reading(found: _WindowsLines) -> Reading:
     is_date = times is not None and all(each.kind is Epoch.DATE for each in known if each)
     reading = Reading("ping of Windows", title=f"ping {', '.join(hosts)[:150] or 'a host'}", clock=is_date)
     made: dict[str, list[Probe]] = {host: [] for host in hosts}
-    for place, (host, rtt_ns) in enumerate((session.host, rtt) for session in kept for rtt in session.rtts):
+    for index, (host, rtt_ns) in enumerate((session.host, rtt) for session in kept for rtt in session.rtts):
         own = made[host]
-        sent_ns = len(own) * INTERVAL_NS if times is None else times[place] - (rtt_ns or 0)
+        sent_ns = len(own) * INTERVAL_NS if times is None else times[index] - (rtt_ns or 0)
         own.append(Probe(len(own), sent_ns, rtt_ns))
     for host, probes in made.items():
         size = next((session.size for session in kept if session.host == host and session.size is not None), None)

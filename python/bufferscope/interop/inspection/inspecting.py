@@ -23,7 +23,7 @@ class Inspection:
 
     run: Run
     summary: Summary
-    """Files, places, packets by their kind, flows and pings."""
+    """Files, vantage points, packets by their kind, flows and pings."""
 
 
 def inspect(
@@ -36,8 +36,8 @@ def inspect(
 ) -> Inspection:
     """Read captures of packets, and store what they show as one run, `results/<name>/...`.
 
-    Several files are several places of the same network, or parts of one long capture. `hosts` and `ports` choose
-    packets. Raises `InputError` for files that are no captures or show neither a TCP connection nor a ping.
+    Several files are several vantage points of the same network, or parts of one long capture. `hosts` and `ports`
+    choose packets. Raises `InputError` for files that are no captures or show neither a TCP connection nor a ping.
     """
     names = [str(file) for file in files]
     if not names:
@@ -46,10 +46,10 @@ def inspect(
         raise InputError(f"--name: found {name!r:.100}; allowed: letters, digits, '.', '_' and '-', as in home-evening")
     called = name or default_name(names[0])
     # On the file system of the run, so that tables are moved there and not copied.
-    with prepared(out), tempfile.TemporaryDirectory(prefix=".inspect-", dir=out) as place:
-        summary, sources = read(names, Path(place), hosts, ports, progress)
-        tick_ns = clock_tick_ns(Path(place))
-        run = store(observation(called, summary, sources, tick_ns), Path(place), out)
+    with prepared(out), tempfile.TemporaryDirectory(prefix=".inspect-", dir=out) as scratch:
+        summary, sources = read(names, Path(scratch), hosts, ports, progress)
+        tick_ns = clock_tick_ns(Path(scratch))
+        run = store(observation(called, summary, sources, tick_ns), Path(scratch), out)
     return Inspection(run, summary)
 
 

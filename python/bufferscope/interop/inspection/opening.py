@@ -34,7 +34,7 @@ def opening(inspection: Inspection, found: Sequence[Connection], explained: Expl
         title="Connections, by direction of the data" if found else "No connection carried data",
         columns=("Flow", "Connection", "From", "To", *COLUMNS, "RTT from", "Sent again"),
         rows=tuple(_row(each) for each in found[:MOST_ROWS]),
-        marked=next((place for place, each in enumerate(found[:MOST_ROWS]) if each.flow == explained.flow), None),
+        marked=next((index for index, each in enumerate(found[:MOST_ROWS]) if each.flow == explained.flow), None),
         commands=(command,),
         notes=tuple(notes),
     )

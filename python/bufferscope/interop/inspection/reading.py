@@ -18,7 +18,7 @@ HIGHEST_PORT = 65535
 PART_BYTES = 1 << 20
 
 Summary = dict[str, Any]
-"""What the core says of captures besides the tables: files, places, counts, pings, flows."""
+"""What the core says of captures besides the tables: files, vantage points, counts, pings, flows."""
 
 
 def read(

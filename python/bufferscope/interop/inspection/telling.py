@@ -19,7 +19,7 @@ def warnings(summary: Summary) -> list[str]:
     return [
         *_of_files(summary),
         *_of_copies(summary),
-        *_of_places(summary),
+        *_of_points(summary),
         *_of_clocks(summary),
         *_of_packets(summary["counts"]),
         *_of_flows(summary),
@@ -68,20 +68,20 @@ def _of_copies(summary: Summary) -> Iterator[str]:
         )
 
 
-def _of_places(summary: Summary) -> Iterator[str]:
-    places = summary["places"]
-    for place in places:
-        where = place_name(place)
-        if place["lost"]:
-            share = place["lost"] / (place["lost"] + place["packets"])
+def _of_points(summary: Summary) -> Iterator[str]:
+    points = summary["places"]
+    for point in points:
+        where = point_name(point)
+        if point["lost"]:
+            share = point["lost"] / (point["lost"] + point["packets"])
             yield (
-                f"{where}: the capture itself lost {_many(place['lost'], 'packet')} ({share:.2%}), by its own "
+                f"{where}: the capture itself lost {_many(point['lost'], 'packet')} ({share:.2%}), by its own "
                 "count; in the records, these look like losses in the network"
             )
-        if place["link_name"] is None:
-            yield f"{where}: link type {place['link_type']} is not known, so none of its packets is used"
-        if place["backwards"]:
-            yield f"{where}: the clock went back {_many(place['backwards'], 'time')}"
+        if point["link_name"] is None:
+            yield f"{where}: link type {point['link_type']} is not known, so none of its packets is used"
+        if point["backwards"]:
+            yield f"{where}: the clock went back {_many(point['backwards'], 'time')}"
     if all(not flow["other_places"] for flow in summary["flows"]):
         yield "captured at one vantage point: one-way delays are not known"
 
@@ -94,7 +94,7 @@ def _of_clocks(summary: Summary) -> Iterator[str]:
             pair = frozenset((flow["place"], flow["other_places"][0]))
             told[pair] = max(told.get(pair, 0), abs(flow["clock_skew"]))
     for pair, share in told.items():
-        names = " and ".join(place_name(summary["places"][place]) for place in sorted(pair))
+        names = " and ".join(point_name(summary["places"][point]) for point in sorted(pair))
         yield (
             f"the clocks of {names} drift by {share * 1e6:.3g} parts per million from each other; the one-way delays "
             "are corrected for that"
@@ -187,6 +187,6 @@ def _many(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
-def place_name(place: Mapping[str, Any]) -> str:
-    """The interface and the file of a place."""
-    return f"{place['interface']} of {place['file']}" if place["interface"] else str(place["file"])
+def point_name(point: Mapping[str, Any]) -> str:
+    """The interface and the file of a vantage point."""
+    return f"{point['interface']} of {point['file']}" if point["interface"] else str(point["file"])

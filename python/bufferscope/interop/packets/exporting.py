@@ -45,7 +45,7 @@ def export_packets(
     `force` is set; `EngineError` if the run can't be simulated.
     """
     check_number("snaplen", snaplen, 1, MOST_SNAPLEN)
-    chosen = [(run, _how(run), choose(run.scenario, _places(run), ports, layers)) for run in runs]
+    chosen = [(run, _how(run), choose(run.scenario, _points(run), ports, layers)) for run in runs]
     files = [directory / f"{run.id}.{FORMAT}" for run in runs]
     for file in files:
         if files.count(file) > 1:
@@ -55,13 +55,13 @@ def export_packets(
         if file.exists() and not force:
             raise InputError(f"{file}: already exists; --force replaces it, --out writes elsewhere")
     for (run, write, shown), file in zip(chosen, files, strict=True):
-        with _complete(file) as place:
-            write(run, shown, place, snaplen, progress)
+        with _complete(file) as temporary:
+            write(run, shown, temporary, snaplen, progress)
     return files
 
 
 Write = Callable[[Run, list[VantagePoint], Path, int, Progress], None]
-"""Writes these places of a run into a file, at most so many bytes of each packet."""
+"""Writes the packets at these vantage points of a run into a file, at most so many bytes of each packet."""
 
 
 def _how(run: Run) -> Write:
@@ -82,7 +82,7 @@ def _how(run: Run) -> Write:
     return _simulate
 
 
-def _places(run: Run) -> list[VantagePoint]:
+def _points(run: Run) -> list[VantagePoint]:
     return in_simulator(run.scenario) if engine_of(run.engine).replays else on_kernel(run.scenario)
 
 
@@ -92,25 +92,25 @@ def capture_of(run: Run) -> Path:
 
 
 def _select(run: Run, shown: list[VantagePoint], file: Path, snaplen: int, progress: Progress) -> None:
-    """Copy these places from the run's capture."""
+    """Copy these vantage points from the run's capture."""
     source = capture_of(run)
     kernel = run.meta["summary"].get("kernel", "unknown")
     comment = f"{run.experiment}, {run.id}: captured on Linux {kernel}; times are those of the run's records"
-    places = [(place.name, place.description) for place in shown]
+    interfaces = [(point.name, point.description) for point in shown]
     size = source.stat().st_size
     end_ns = run.scenario["duration_ns"]
     try:
-        _core.select_packets(source, file, places, snaplen, comment, end_ns, lambda done: progress(done, size))
+        _core.select_packets(source, file, interfaces, snaplen, comment, end_ns, lambda done: progress(done, size))
     except _core.CaptureError as error:
         raise InputError(f"{source}: damaged: {printable(str(error))}; run the experiment again") from None
 
 
 def _simulate(run: Run, shown: list[VantagePoint], file: Path, snaplen: int, progress: Progress) -> None:
-    """Simulate the run again, and write what is seen at these places."""
+    """Simulate the run again, and write what is seen at these vantage points."""
     comment = f"{run.experiment}, {run.id}: packets of a simulation; times are those of its records"
-    places = [(place.port, place.layer, place.name, place.description) for place in shown]
+    interfaces = [(point.port, point.layer, point.name, point.description) for point in shown]
     try:
-        summary, _ = _core.capture(json.dumps(run.scenario), run.seed, file, places, snaplen, comment, progress)
+        summary, _ = _core.capture(json.dumps(run.scenario), run.seed, file, interfaces, snaplen, comment, progress)
     except _core.SimulationError as error:
         raise EngineError(f"{run.id}: {error}") from None
     except ValueError as error:
@@ -134,12 +134,12 @@ def _difference(again: dict[str, Any], stored: dict[str, Any]) -> str:
 @contextmanager
 def _complete(file: Path) -> Iterator[Path]:
     """A temporary path that becomes the file if the block succeeds, and is removed if not."""
-    place = file.with_name(f"{PARTIAL}{file.stem}-{secrets.token_hex(4)}")
+    temporary = file.with_name(f"{PARTIAL}{file.stem}-{secrets.token_hex(4)}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        yield place
-        place.replace(file)
+        yield temporary
+        temporary.replace(file)
     except OSError as error:
         raise InputError(f"{file}: cannot write here: {error.strerror}") from None
     finally:
-        place.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)

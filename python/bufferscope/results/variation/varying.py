@@ -44,12 +44,12 @@ class Variation:
         points = list(found.values())
         rows = _rows(points)
         texts = _texts(points, rows)
-        place = {identity: index for index, identity in enumerate(found)}
+        position = {identity: index for index, identity in enumerate(found)}
         self.keys = _keys(points, rows)
         """The varying keys: swept paths, paths of other settings, then `engine`, `kernel`, `file` and `experiment`."""
-        self.values: list[Row] = [rows[place[identity]] for identity in identities]
+        self.values: list[Row] = [rows[position[identity]] for identity in identities]
         """Each run's values of the varying keys, in a word or two; without keys that its experiment does not have."""
-        self.labels: list[str] = [texts[place[identity]] for identity in identities]
+        self.labels: list[str] = [texts[position[identity]] for identity in identities]
         """The label of each run; only repetitions of one point share a label."""
         self._by_run = {id(run): (run, row) for run, row in zip(runs, self.values, strict=True)}
         self.is_named = any(called)

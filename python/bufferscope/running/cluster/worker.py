@@ -87,8 +87,8 @@ def work(job: Job, sweep: str, number: int) -> dict[str, object]:
         return known is not None and known.state != "cancelled" and worker.status not in _ENDING
 
     # In the worker's own directory: the next worker removes what a killed worker leaves there.
-    with tempfile.TemporaryDirectory(dir=worker.local_directory) as place:
-        directory = Path(place)
+    with tempfile.TemporaryDirectory(dir=worker.local_directory) as scratch:
+        directory = Path(scratch)
         try:
             task = job.task(directory)
             perform(task, task.engine.identity(), directory, progress)

@@ -67,7 +67,7 @@ def find(scenario: Scenario, link: str | None = None) -> Bottleneck:
     known = ports(scenario)
     first = min(found, key=lambda name: _lowest(known[name]))
     others = tuple(f"{known[name].link}.{_side(scenario, known[name])}" for name in found if name != first)
-    return _place(scenario, carrying, known[first], others)
+    return _bottleneck(scenario, carrying, known[first], others)
 
 
 def _on(scenario: Scenario, carrying: list[Traffic], wanted: str) -> Bottleneck:
@@ -90,10 +90,10 @@ def _on(scenario: Scenario, carrying: list[Traffic], wanted: str) -> Bottleneck:
     crossed = [port for port in rated if any(port in _way(scenario, entry) for entry in carrying)]
     if not crossed:
         raise InputError(f"--link {wanted}: no traffic that carries data crosses it")
-    return _place(scenario, carrying, min(crossed, key=_lowest), ())
+    return _bottleneck(scenario, carrying, min(crossed, key=_lowest), ())
 
 
-def _place(scenario: Scenario, carrying: list[Traffic], port: Port, others: tuple[str, ...]) -> Bottleneck:
+def _bottleneck(scenario: Scenario, carrying: list[Traffic], port: Port, others: tuple[str, ...]) -> Bottleneck:
     across = [entry for entry in carrying if port in _way(scenario, entry)]
     sender, receiver = traffic_ends(scenario, across[0])
     round_trip_ns = max(sum(each.delay_ns for each in _both_ways(scenario, entry)) for entry in across)

@@ -73,9 +73,9 @@ def _without_doubles(inputs: Sequence[Input]) -> list[Input]:
     seen: set[tuple[str, Path]] = set()
     found = []
     for each in inputs:
-        places = [(each.name, run.path.resolve()) for run in each.runs]
-        fresh = tuple(run for place, run in zip(places, each.runs, strict=True) if place not in seen)
-        seen.update(places)
+        origins = [(each.name, run.path.resolve()) for run in each.runs]
+        fresh = tuple(run for origin, run in zip(origins, each.runs, strict=True) if origin not in seen)
+        seen.update(origins)
         found += [replace(each, runs=fresh)] if fresh else []
     return found
 

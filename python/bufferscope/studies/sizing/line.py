@@ -134,7 +134,7 @@ def _read(option: str, value: str, slot: str, of: Callable[[Scenario], T]) -> T:
 
 
 def _probe(value: str, slot: str) -> Experiment:
-    """A file with one quantity in its place."""
+    """A file with one quantity."""
     words = {name: toml(default) for name, default in _HARMLESS.items()} | {slot: toml(value)}
     return Experiment("size", _PROBE.format(**words).encode(errors="replace"), "size")
 

@@ -68,12 +68,12 @@ def _without_stalls(raw: Raw, step_ns: int) -> Raw:
     """
     lengths = [nanoseconds(each.get("dur")) or 0 for _, each in raw]
     found = []
-    for place, (t_ns, each) in enumerate(raw):
-        beside = max([step_ns, *lengths[max(0, place - 1) : place], *lengths[place + 1 : place + 2]])
+    for index, (t_ns, each) in enumerate(raw):
+        beside = max([step_ns, *lengths[max(0, index - 1) : index], *lengths[index + 1 : index + 2]])
         mean_ns = (number(each.get("val")) or 0) * 1e6
-        is_stalled = lengths[place] > STALLED * beside and 2 * mean_ns >= lengths[place]
-        has_no_answer = is_stalled or (lengths[place] > 0 and bool(each.get("lost")))
-        found.append((max(0, t_ns - lengths[place]), {**each, "lost": True}) if has_no_answer else (t_ns, each))
+        is_stalled = lengths[index] > STALLED * beside and 2 * mean_ns >= lengths[index]
+        has_no_answer = is_stalled or (lengths[index] > 0 and bool(each.get("lost")))
+        found.append((max(0, t_ns - lengths[index]), {**each, "lost": True}) if has_no_answer else (t_ns, each))
     return found
 
 
