@@ -153,20 +153,23 @@ fn certainty(worst: Option<&PhaseVerdict>, phases: &[PhaseVerdict]) -> String {
     let Some(phase) = worst else { return "There were no observations to judge.".to_owned() };
     let probes = count(phase.numbers.loaded.count as usize, "test packet");
     if phase.outcome.kind != OutcomeKind::Queue {
-        return format!("This rests on {probes} during the load: {}.", phase.outcome.text);
+        return format!("This rests on {probes} under load: {}.", phase.outcome.text);
     }
     let answers: u64 = phase.hops.iter().filter(|hop| hop.used).map(|hop| hop.loaded_count).sum();
-    let seen = match answers {
-        0 => "no answers of devices on the way".to_owned(),
-        answers => format!("{} of devices on the way", count(answers as usize, "answer")),
+    let answers = match answers {
+        0 => "no answers".to_owned(),
+        answers => count(answers as usize, "answer"),
     };
     let queues = queues(phases);
     let sure = queues.iter().map(|queue| queue.answer.probability).reduce(f64::min);
     let vague = queues.iter().any(|queue| queue.answer.text.starts_with("cannot tell"));
     match sure {
-        Some(sure) if !vague => {
-            format!("The place is {} certain, from {probes} during the load and {seen}.", percent(sure))
-        }
-        _ => format!("The queue is certain but its place is not: there were {probes} during the load and {seen}."),
+        Some(sure) if !vague => format!(
+            "The place is {} certain: {probes} under load and {answers} from devices on the way show where the delay begins.",
+            percent(sure)
+        ),
+        _ => format!(
+            "The queue is certain but its place is not: there were {probes} under load and {answers} from devices on the way."
+        ),
     }
 }

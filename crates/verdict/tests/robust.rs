@@ -211,6 +211,13 @@ proptest! {
 }
 
 #[test]
+fn nothing_gives_a_verdict() {
+    let verdict = judge(&Observations::default());
+    assert!(verdict.phases.is_empty() && verdict.grade.is_none());
+    sound(&verdict);
+}
+
+#[test]
 fn json_of_a_future_version_is_read_and_mistakes_are_located() {
     let text = r#"{"phases": [{"kind": "idle", "echoes": [{"t_ns": 0, "rtt_ns": 20000000, "colour": 1}], "new": 1}],
         "ends": {"client": {"link": "laser"}}}"#;

@@ -1,0 +1,149 @@
+//! What happened.
+
+use bufferscope_verdict::input::{Direction, EndName, LocalSample, PhaseKind};
+use bufferscope_verdict::verdict::{Limit, OutcomeKind};
+
+use crate::build::{MS, SECOND, Test};
+
+fn flat() -> Test {
+    Test::new(PhaseKind::Upload, 0.0, 0.0)
+}
+
+fn limit(test: &Test) -> (OutcomeKind, Option<Limit>) {
+    let outcome = test.phase().outcome;
+    (outcome.kind, outcome.limit)
+}
+
+#[test]
+fn a_path_that_was_filled_without_delay_is_clean() {
+    let test = flat().flow(Direction::Up, |_, _| {}).ladder(EndName::Client, [Some(0.0); 3]);
+    assert_eq!(limit(&test), (OutcomeKind::Clean, None));
+    assert!(test.phase().locations.is_empty());
+}
+
+#[test]
+fn a_load_that_waits_alone_is_managed() {
+    let test = flat().flow(Direction::Up, |flow, _| flow.srtt_ns = 60 * MS);
+    assert_eq!(limit(&test), (OutcomeKind::Managed, None));
+    assert_eq!(test.phase().numbers.directions[0].load.unwrap().rtt_rise_ns, Some(40 * MS));
+    // 4 ms more may come from delayed acknowledgements.
+    assert_eq!(limit(&flat().flow(Direction::Up, |flow, _| flow.srtt_ns = 24 * MS)).0, OutcomeKind::Clean);
+}
+
+#[test]
+fn congestion_marks_without_delay_are_managed() {
+    // 10 Mbit/s are 863 segments a second; 10 of them are marked.
+    let test = flat().flow(Direction::Up, |flow, s| flow.delivered_ce = (10.0 * s) as u64);
+    assert_eq!(limit(&test).0, OutcomeKind::Managed);
+}
+
+#[test]
+fn a_window_a_buffer_or_a_program_may_limit_the_load() {
+    let window = flat().flow(Direction::Up, |flow, s| flow.rwnd_limited_us = (6e5 * s) as u64);
+    assert_eq!(limit(&window), (OutcomeKind::NotFilled, Some(Limit::ReceiveWindow)));
+    let buffer = flat().flow(Direction::Up, |flow, s| flow.sndbuf_limited_us = (6e5 * s) as u64);
+    assert_eq!(limit(&buffer), (OutcomeKind::NotFilled, Some(Limit::Sender)));
+    let program = flat().flow(Direction::Up, |flow, s| flow.busy_us = (4e5 * s) as u64);
+    assert_eq!(limit(&program), (OutcomeKind::NotFilled, Some(Limit::Sender)));
+    let short = flat().flow(Direction::Up, |flow, s| flow.rwnd_limited_us = (4e5 * s) as u64);
+    assert_eq!(limit(&short), (OutcomeKind::Clean, None));
+}
+
+#[test]
+fn a_busy_processor_limits_the_load() {
+    let mut test = flat();
+    for index in 0..10 {
+        test.loaded().local.push(LocalSample {
+            t_ns: (10 + index) * SECOND,
+            end: EndName::Server,
+            qdisc_bytes: None,
+            qdisc_drops: None,
+            ring_bytes: None,
+            cpu_busy: Some(0.4),
+            softirq: Some(0.97),
+        });
+    }
+    assert_eq!(limit(&test), (OutcomeKind::NotFilled, Some(Limit::Cpu)));
+}
+
+#[test]
+fn losses_without_delay_are_a_policer() {
+    // 863 segments a second; 5 of them are retransmitted: 0.58 %.
+    let test = flat().flow(Direction::Up, |flow, s| flow.retransmits = (5.0 * s) as u64);
+    assert_eq!(limit(&test), (OutcomeKind::NotFilled, Some(Limit::Policer)));
+    let few = flat().flow(Direction::Up, |flow, s| flow.retransmits = (4.0 * s) as u64);
+    assert_eq!(limit(&few), (OutcomeKind::Clean, None));
+}
+
+#[test]
+fn a_control_that_keeps_queues_short_says_nothing_about_them() {
+    let mut test = flat();
+    test.observations.parameters.congestion = Some("bbr".to_owned());
+    assert_eq!(limit(&test), (OutcomeKind::NotFilled, Some(Limit::LowDelayControl)));
+}
+
+#[test]
+fn a_goodput_that_still_grows_has_filled_nothing() {
+    let mut test = flat();
+    test.loaded().levelled = Some(false);
+    assert_eq!(limit(&test), (OutcomeKind::NotFilled, Some(Limit::Unknown)));
+}
+
+#[test]
+fn a_queue_of_the_idle_path_is_other_traffic() {
+    let mut test = Test::new(PhaseKind::Upload, 30.0, 0.0);
+    // Every other second there is a queue of 40 ms.
+    for echo in test.idle().echoes.iter_mut().filter(|echo| echo.t_ns / SECOND % 2 == 1) {
+        echo.rtt_ns = echo.rtt_ns.map(|rtt| rtt + 40 * MS);
+    }
+    assert_eq!(test.phase().outcome.kind, OutcomeKind::OtherTraffic);
+    assert_eq!(test.judge().idle.queue_ns, Some(40 * MS));
+}
+
+#[test]
+fn a_rise_against_the_load_is_other_traffic() {
+    let test = Test::new(PhaseKind::Upload, 0.0, 30.0);
+    assert_eq!(test.phase().outcome.kind, OutcomeKind::OtherTraffic);
+    assert!(test.phase().locations.is_empty());
+}
+
+#[test]
+fn acknowledgements_may_fill_the_other_direction() {
+    // 100 Mbit/s of download need 100 x 78 / 2896 = 2.7 Mbit/s of acknowledgements, and the upload carried 4 Mbit/s.
+    let mut test = Test::new(PhaseKind::Download, 30.0, 0.0).rate(Direction::Down, 100_000_000);
+    let upload = Test::new(PhaseKind::Upload, 0.0, 0.0).rate(Direction::Up, 4_000_000).loaded().clone();
+    test.observations.phases.push(upload);
+    let phase = test.phase();
+    assert_eq!((phase.kind, phase.outcome.kind), (PhaseKind::Download, OutcomeKind::Queue));
+    assert_eq!(phase.locations[0].direction, Direction::Up);
+    assert!(test.judge().warnings.iter().any(|warning| warning.contains("acknowledgements")));
+}
+
+#[test]
+fn other_addresses_at_most_hops_are_another_path() {
+    let mut test = Test::new(PhaseKind::Upload, 50.0, 0.0).ladder(EndName::Client, [Some(0.0), Some(50.0), Some(50.0)]);
+    let mut move_hop = |ttl: u8| {
+        for probe in test.loaded().ladder.iter_mut().filter(|probe| probe.ttl == ttl) {
+            probe.address = Some(format!("198.51.100.{ttl}"));
+        }
+        test.phase()
+    };
+    let one = move_hop(3);
+    assert_eq!(one.outcome.kind, OutcomeKind::Queue);
+    assert!(!one.hops[2].used && one.hops[2].note.as_ref().unwrap().contains("address"));
+    assert_eq!(move_hop(2).outcome.kind, OutcomeKind::PathChanged);
+}
+
+#[test]
+fn without_probes_nothing_can_be_said() {
+    let mut test = Test::new(PhaseKind::Upload, 50.0, 0.0);
+    test.idle().echoes.truncate(19);
+    assert_eq!(test.phase().outcome.kind, OutcomeKind::CannotTell);
+    let mut test = Test::new(PhaseKind::Upload, 50.0, 0.0);
+    for echo in test.loaded().echoes.iter_mut().step_by(2) {
+        echo.rtt_ns = None;
+    }
+    test.loaded().echoes[1].rtt_ns = None;
+    assert_eq!(test.phase().outcome.kind, OutcomeKind::CannotTell);
+    assert_eq!(test.phase().grade, None);
+}
