@@ -125,7 +125,7 @@ impl Case<'_> {
         let delay_ns = median(series.values_from(from))?;
         let own_ns = own.as_ref().and_then(|own| median(own.values_from(from))).unwrap_or(0.0);
         // If the sender's own queue is worth naming, the rest must be worth it too.
-        let named = own_ns > LEAST_NS && own_ns > LEAST_SHARE * delay_ns;
+        let named = worth_naming(own_ns, delay_ns);
         let least = LEAST_NS.max(LEAST_SHARE * delay_ns);
         let remains = !named || median(rest.values_from(from)).is_some_and(|rest| rest > least);
         Some(Side { direction, delay_ns, own, own_ns, rest: remains.then_some(rest) })
@@ -163,7 +163,7 @@ impl Case<'_> {
         let share = (side.own_ns / side.delay_ns).clamp(0.0, 1.0);
         let even = || vec![1.0 / f64::from(path.links); usize::from(path.links)];
         let links = posterior.map_or_else(even, |posterior| posterior.links.clone());
-        if side.own_ns > LEAST_NS && share > 0.5 {
+        if share > 0.5 {
             let scaled: Vec<f64> = links.iter().map(|link| link * (1.0 - STAMPED)).collect();
             let all = candidates(&path, STAMPED, &scaled);
             let part = if posterior.is_some() { share } else { 1.0 };
@@ -174,7 +174,7 @@ impl Case<'_> {
         let posterior = posterior?;
         let (own, links) = self.split(side, links);
         let all = candidates(&path, own, &links);
-        let second = if side.own_ns > LEAST_NS && share > LEAST_SHARE {
+        let second = if worth_naming(side.own_ns, side.delay_ns) {
             Some(certain(&path, qdisc(&path), STAMPED, share))
         } else {
             posterior.pair.filter(|_| posterior.two > 0.5).map(|(_, smaller, larger_share)| {
@@ -220,6 +220,11 @@ impl Case<'_> {
             of(EndName::Server, self.lengths.server.checked_sub(hop).filter(|_| same)?)
         })
     }
+}
+
+/// Whether a part of a delay is long enough for a queue of its own.
+fn worth_naming(part_ns: f64, delay_ns: f64) -> bool {
+    part_ns > 0.5 * delay_ns || part_ns > LEAST_NS.max(LEAST_SHARE * delay_ns)
 }
 
 fn contradictory(posterior: &Posterior, asked: &[Direction]) -> Vec<Direction> {

@@ -2,7 +2,7 @@
 
 use crate::baseline::Baseline;
 use crate::goodput::goodput;
-use crate::input::{Direction, Observations, Phase, PhaseKind};
+use crate::input::{Direction, LinkKind, Observations, Phase, PhaseKind};
 use crate::local::busiest;
 use crate::model::index;
 use crate::numbers::{Added, DIRECTIONS};
@@ -111,8 +111,11 @@ impl Case<'_> {
         for direction in rising() {
             let name = name(direction);
             if !related(&direction) {
-                warnings
-                    .push(format!("The {name} delay rises too, although it carries no load: other traffic is there."));
+                let why = match self.observations.ends.client.link {
+                    LinkKind::Wifi => "the two directions share the radio channel, or other traffic is there",
+                    _ => "other traffic is there",
+                };
+                warnings.push(format!("The {name} delay rises too, although it carries no load: {why}."));
             } else if !loaded.contains(&direction) {
                 warnings
                     .push(format!("The {name} queue consists of acknowledgements of the load in the other direction."));

@@ -120,8 +120,9 @@ fn expected(kind: Kind, outcome: OutcomeKind) -> bool {
 
 #[test]
 fn planted_queues_are_named_and_clean_paths_have_none() {
-    let first = std::env::var("FIRST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(FIRST_SEED);
-    let trials: Vec<Trial> = (first..first + TRIALS).map(trial).collect();
+    let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse().ok());
+    let (first, count) = (number("FIRST_SEED").unwrap_or(FIRST_SEED), number("TRIALS").unwrap_or(TRIALS));
+    let trials: Vec<Trial> = (first..first + count).map(trial).collect();
     let mut scores: BTreeMap<(Kind, Score), usize> = BTreeMap::new();
     let mut outcomes: BTreeMap<(Kind, bool), usize> = BTreeMap::new();
     let mut bins = [[0usize; 2]; 4];

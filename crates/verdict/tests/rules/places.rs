@@ -1,6 +1,6 @@
 //! In which queue the delay is, from the ladders.
 
-use bufferscope_verdict::input::{Direction, EndName, LinkKind, PhaseKind};
+use bufferscope_verdict::input::{Direction, EndName, LinkKind, PhaseKind, Stage};
 use bufferscope_verdict::verdict::{OutcomeKind, Place};
 
 use crate::build::{MS, SECOND, Test, places};
@@ -144,12 +144,36 @@ fn a_queue_that_varies_does_not_blur_the_step() {
 #[test]
 fn a_fast_cable_is_hardly_the_bottleneck() {
     // Hop 1 is silent, so the first two links are alike, except that the first one could carry 100 times as much.
-    let mut test =
-        upload([None, Some(50.0), Some(50.0)]).stage(EndName::Client, bufferscope_verdict::input::Stage::Qdisc, 0.0);
+    let mut test = upload([None, Some(50.0), Some(50.0)]).stage(EndName::Client, Stage::Qdisc, 0.0);
     let before = test.place().posterior[2].probability;
     test.observations.ends.client.link = LinkKind::Ethernet;
     test.observations.ends.client.link_bps = Some(1_000_000_000);
     let after = test.place().posterior[2].probability;
     // The odds change from 1 : 1 to 5 : 1.
     assert!((before - 0.5).abs() < 0.01 && (after - 5.0 / 6.0).abs() < 0.01, "{before} {after}");
+}
+
+#[test]
+fn queues_planted_on_a_linux_path_are_named() {
+    // Medians of a path h1-r1-r2-h2 of network namespaces with TBF at 10 Mbit/s (Linux 6.18), in milliseconds: the load, the
+    // rise of the path, both ladders, and the port with the queue.
+    let rows = [
+        (PhaseKind::Upload, 83.0, [0.05, 83.0], [0.0, 80.0], Place::RouterUplink),
+        (PhaseKind::Download, 90.0, [0.04, 70.0], [0.0, 90.0], Place::AccessDownlink),
+        (PhaseKind::Download, 76.0, [73.0, 73.0], [0.0, 0.0], Place::RouterDownlink),
+        (PhaseKind::Download, 50.0, [0.0, 0.0], [49.0, 49.0], Place::ServerDriver),
+        (PhaseKind::Upload, 29.0, [29.0, 29.0], [0.0, 0.0], Place::ClientDriver),
+    ];
+    for (kind, rise, client, server, place) in rows {
+        let (up, down) = if kind == PhaseKind::Upload { (rise, 0.0) } else { (0.0, rise) };
+        let hops = |rises: [f64; 2]| [Some(rises[0]), Some(rises[1]), None];
+        let mut test = Test::new(kind, up, down)
+            .ladder(EndName::Client, hops(client))
+            .ladder(EndName::Server, hops(server))
+            .stage(EndName::Client, Stage::Qdisc, 0.0)
+            .stage(EndName::Server, Stage::Qdisc, 0.0);
+        test.observations.ends.client.hops_to_other = Some(3);
+        test.observations.ends.server.hops_to_other = Some(3);
+        assert_eq!(places(&test.place()), [place], "{kind:?} {rise}");
+    }
 }
