@@ -41,9 +41,10 @@ congestion_controls! {
     Cubic = "cubic", in Linux: Some("cubic");
     /// Brakmo and Peterson 1995, with the Linux kernel's constants. Keeps two to four packets queued.
     Vegas = "vegas", in Linux: Some("vegas");
-    /// Westwood+ (Grieco and Mascolo 2004), as in Linux. After a loss, the window is what the measured bandwidth fills.
+    /// Westwood+ (Grieco and Mascolo 2004), as in Linux. After a loss, the window becomes the measured bandwidth times
+    /// the smallest round-trip time.
     Westwood = "westwood", in Linux: Some("westwood");
-    /// A constant window of as many packets as the key `window` says.
+    /// A constant window, set by the key `window` in packets.
     Window = "window", in Linux: None;
     /// RFC 6817, for background transfers. Alone, it keeps the queueing delay at `target`; it yields to other traffic.
     Ledbat = "ledbat", in Linux: None;

@@ -69,8 +69,9 @@ impl Periods {
 }
 
 impl Pattern {
-    /// The range of random offsets between things that start together and repeat at this interval. Constant intervals
-    /// need an offset of any part of the interval, or the things would always coincide. Random intervals need none.
+    /// The range of random offsets between flows that start together and have this interval. With constant intervals,
+    /// the range is the whole interval; without offsets, the flows would always send together. Random intervals need no
+    /// offset.
     fn phase_ns(self, distance_ns: u64) -> u64 {
         match self {
             Self::Constant => distance_ns,
@@ -80,7 +81,8 @@ impl Pattern {
 }
 
 impl DnsTraffic {
-    /// The range of random offsets between the look-ups of several hosts, so that they are not always made together.
+    /// The range of random offsets between the look-ups of several hosts, without which all hosts would always make
+    /// them together.
     pub fn phase_ns(&self) -> u64 {
         self.pattern.phase_ns(self.interval_ns)
     }

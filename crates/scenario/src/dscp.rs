@@ -104,7 +104,7 @@ mod tests {
 
     /// RFC 2597, section 6: AFxy is 8x + 2y. RFC 2474, section 4.2.2.1: CSx is 8x.
     #[test]
-    fn names_stand_for_the_numbers_of_the_documents() {
+    fn names_have_the_numbers_of_the_documents() {
         let number = |name: &str| Dscp::read(&Value::from(name)).unwrap().get();
         for class in 0..8 {
             assert_eq!(number(&format!("cs{class}")), 8 * class);

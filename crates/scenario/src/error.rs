@@ -134,7 +134,7 @@ impl Problems {
         self.kept.iter().any(|problem| problem.point.is_some())
     }
 
-    /// Lets `explain` add to each problem what is known about its cause.
+    /// Calls `explain` with each problem, to add what is known about its cause.
     pub(crate) fn annotate(&mut self, explain: impl FnMut(&mut Problem)) {
         self.kept.iter_mut().for_each(explain);
     }

@@ -52,11 +52,11 @@ pub struct Comparison {
     pub point: usize,
     /// Index of the point whose metric it is divided by, if it is divided.
     pub relative_to: Option<usize>,
-    /// Where the same value must lie in the band if `differs` names the right cause.
+    /// The same value with the cause in `differs` added or removed. It must lie in the band if that is the right cause.
     pub shown_by: Option<Measured>,
 }
 
-/// Where a metric is taken.
+/// The points from which a value is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Measured {
     /// Index of the point at which the metric is taken.
@@ -147,12 +147,12 @@ fn comparisons(expect: &Expect, number: usize, axes: &Axes, problems: &mut Probl
     };
     let comparisons: Vec<Comparison> = axes.choices().filter(|choice| agree(choice, &at)).map(comparison).collect();
     if comparisons.iter().any(|comparison| comparison.relative_to == Some(comparison.point)) {
-        let allowed = "labels that lead from each point of where to another point";
+        let allowed = "labels that select a different point for each point of where";
         problems.add(|| Problem::new(here("relative_to"), "a point compared with itself", allowed));
     }
     if comparisons.iter().any(|comparison| comparison.shown_by.is_some_and(|shown| shown.point == comparison.point)) {
-        let allowed = "labels that lead from each point of where to another point";
-        problems.add(|| Problem::new(here("shown_by"), "a point that shows itself", allowed));
+        let allowed = "labels that select a different point for each point of where";
+        problems.add(|| Problem::new(here("shown_by"), "labels that select the same point", allowed));
     }
     comparisons
 }

@@ -39,7 +39,8 @@ pub type LinkIndex = u16;
 /// One network with its traffic: a *point* of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scenario {
-    /// Length of the run. Traffic stops here; probes under way are still awaited (see [`PingTraffic::timeout_ns`]).
+    /// Length of the run. Traffic stops at this time, but outstanding probes may still be answered (see
+    /// [`PingTraffic::timeout_ns`]).
     pub duration_ns: u64,
     /// Metrics ignore what happened before this time.
     pub warmup_ns: u64,
@@ -66,7 +67,8 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// How much later than one sent after it a packet of the same flow may arrive, on any path.
+    /// The most reordering on any path: how much later a packet may arrive than one of the same flow that was sent
+    /// after it.
     pub fn delay_spread_ns(&self) -> u64 {
         self.ports().map(Port::delay_spread_ns).fold(0, u64::saturating_add)
     }
@@ -174,7 +176,7 @@ impl Link {
 pub struct Port {
     /// The wire's rate over time; `None`: packets pass without being serialised, so nothing ever queues.
     pub rate: Option<RateSchedule>,
-    /// How the rate varies by itself. Then `rate` is constant, and the mean.
+    /// The random process or trace that the rate follows. If there is one, `rate` is constant and has the mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variation: Option<Variation>,
     /// Propagation delay after the last bit was sent.
@@ -200,8 +202,8 @@ pub struct Port {
 }
 
 impl Port {
-    /// How much later than one sent after it a packet of the same flow may come out of the port. A netem's tables of
-    /// distributions end at four standard deviations.
+    /// The most reordering in the port: how much later a packet may leave it than one of the same flow that was sent
+    /// after it. The distribution tables of netem end at four standard deviations.
     fn delay_spread_ns(&self) -> u64 {
         let wire = self.faults.map(|faults| faults.netem(self.delay_ns));
         let disciplines = self.queue.all().into_iter().chain(self.stacked.iter().flat_map(Qdisc::all));
@@ -254,7 +256,7 @@ pub struct Traffic {
     /// The port of its server, if the file names one (see [`Scenario::server_ports`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// What it is.
+    /// Its program and parameters.
     #[serde(flatten)]
     pub kind: TrafficKind,
 }
@@ -290,8 +292,8 @@ pub enum PingTiming {
     /// At each multiple of the interval.
     #[default]
     Exact,
-    /// As `ping -i` of iputils, whose waits end late: it sends fewer requests than the interval promises, and more of them
-    /// the more answers come in between.
+    /// As `ping -i` of iputils, whose waits end late: it sends fewer requests than the interval implies, and each
+    /// answer that arrives during a wait reduces the difference.
     Iputils,
 }
 
@@ -321,7 +323,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl RateSchedule {
-    /// A wire whose rate never changes. `None` if the rate is zero.
+    /// A schedule with a constant rate. `None` if the rate is zero.
     pub fn constant(bits_per_second: u64) -> Option<Self> {
         Self::new(vec![RateStep { from_ns: 0, bits_per_second }])
     }

@@ -9,7 +9,7 @@ pub(crate) struct Notes {
 
 impl Notes {
     const KEPT: usize = 10;
-    /// The line in place of the notes that are not kept.
+    /// The line that replaces the notes beyond the limit.
     const MORE: &str = "and more of the same kind";
 
     /// Adds a note, once.

@@ -100,7 +100,7 @@ impl Changes {
         problems.into_result()
     }
 
-    /// Reads the sweep, the expectations and the population, of which the last can be changed, whole or key by key.
+    /// Reads the sweep, the expectations and the population. Overrides may replace the population or some of its keys.
     pub(crate) fn study(&self, mut tables: Table) -> Result<Study, Problems> {
         for change in self.of(Target::Population) {
             if change.path.depth() > 1 && !tables.contains_key(POPULATION) {
@@ -166,7 +166,7 @@ impl Override {
             let found = "the whole sweep; its keys are set one by one";
             return Err(Problem::new("--set", format!("{} ({found})", quote(text)), "sweep.PATH=[VALUE, VALUE]").into());
         }
-        let path = KeyPath::parse(path).ok_or_else(|| refuse("no path of a key"))?;
+        let path = KeyPath::parse(path).ok_or_else(|| refuse("a malformed key path"))?;
         let target = if swept { Target::Sweep } else { Target::of(&path).ok_or_else(|| unknown(&path))? };
         let value = value.trim();
         let value = value.parse::<Value>().unwrap_or_else(|_| Value::String(value.to_owned()));

@@ -109,7 +109,7 @@ impl KeyPath {
         self.join_entry(document, value)
     }
 
-    /// Adds traffic, in place of the one that has its name.
+    /// Adds traffic, or replaces the traffic of the same name.
     fn join_entry(&self, document: &mut Table, value: Value) -> Result<(), Problems> {
         let entries = document.entry(TRAFFIC).or_insert_with(|| Value::Array(Vec::new()));
         let Value::Array(entries) = entries else { return Err(self.not_a_key(TRAFFIC).into()) };

@@ -18,7 +18,7 @@ pub struct Exit {
     pub neighbour: NodeIndex,
 }
 
-/// The ports of a network's nodes, from which paths are computed.
+/// The ports of each node, from which paths are computed.
 #[derive(Clone, Debug)]
 pub struct Routing {
     /// By node, in the order of the links.

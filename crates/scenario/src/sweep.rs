@@ -32,8 +32,7 @@ pub(crate) struct Axis {
 pub(crate) struct Axes(Vec<Axis>);
 
 impl Axes {
-    /// Reads a checked `[sweep]`. Refuses more points than anyone can mean; it counts them by multiplication, without
-    /// making any.
+    /// Reads a checked `[sweep]`. Refuses too many points. It counts them by multiplication, without creating any.
     pub(crate) fn new(sweep: IndexMap<String, SweepValues>, population: Option<&Population>) -> Result<Self, Problems> {
         let mut problems = Problems::default();
         let mut axes: Vec<Axis> = Vec::new();
@@ -153,7 +152,7 @@ fn swept_path(key: &str) -> Result<KeyPath, Problems> {
     let here = join("sweep", key);
     let example = "the path of a key in quotes, such as \"link.bottleneck.queue.limit\"";
     let Some(path) = KeyPath::parse(key) else {
-        return Err(Problem::new(here, "no path of a key", example).into());
+        return Err(Problem::new(here, "a malformed key path", example).into());
     };
     if !SETUP.key_names().any(|name| name == path.first()) {
         let allowed = format!("a path that begins with {}", any_of(SETUP.key_names()));
@@ -162,7 +161,7 @@ fn swept_path(key: &str) -> Result<KeyPath, Problems> {
     }
     if path.is_incomplete() {
         let hint = "without quotes TOML reads the dots as nested tables";
-        return Err(Problem::new(here, "a path that ends too early", example).hint(hint).into());
+        return Err(Problem::new(here, "an incomplete path", example).hint(hint).into());
     }
     Ok(path)
 }

@@ -40,13 +40,13 @@ fn check_size(bytes: usize) -> Result<(), Problems> {
 }
 
 fn invalid(text: &str, error: &toml::de::Error) -> Problem {
-    let place = error.span().map(|span| place(text, span.start)).unwrap_or_default();
+    let position = error.span().map(|span| line_and_column(text, span.start)).unwrap_or_default();
     let message = escape(error.message().lines().collect::<Vec<_>>().join(", ").chars());
-    Problem::new(place, format!("invalid TOML ({message})"), "TOML as https://toml.io describes it")
+    Problem::new(position, format!("invalid TOML ({message})"), "TOML as https://toml.io describes it")
 }
 
 /// Line and column of a byte, counted from 1.
-fn place(text: &str, byte: usize) -> String {
+fn line_and_column(text: &str, byte: usize) -> String {
     let before = text.get(..byte).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     let line = 1 + before.matches('\n').count();

@@ -1,10 +1,11 @@
 //! The token bucket of a link with a `boost`, the same on every engine.
 //!
 //! A link with a boost has two rates: it fills the bucket at the lower one, and sends frames at the higher one. A frame
-//! may begin while the bucket is not in debt, and takes its bits out of it, even if there are fewer: then the next frame
-//! waits until the debt is paid. This is the rule of Linux' HTB for a class with `rate`, `burst` and `ceil`. TBF with
-//! `peakrate`, and DOCSIS with its maximum sustained rate, maximum traffic burst and peak rate (MULPI, annex C.2.2.7), ask
-//! for all of a frame's tokens before it begins: with frames of one size, theirs is the same bucket, one frame larger.
+//! may begin while the bucket is not in debt, and takes its bits out of it, even if there are fewer: then the next
+//! frame waits until the debt is paid. This is the rule of Linux' HTB for a class with `rate`, `burst` and `ceil`. TBF
+//! with `peakrate`, and DOCSIS with its maximum sustained rate, maximum traffic burst and peak rate (MULPI, annex
+//! C.2.2.7), require all of a frame's tokens before it begins. With frames of one size, their bucket behaves like one
+//! here that is smaller by one frame.
 
 use crate::model::{Boost, RateStep};
 

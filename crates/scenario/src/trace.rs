@@ -1,8 +1,8 @@
 //! Traces of delivery opportunities, in the format of mahimahi's `mm-link`.
 //!
-//! A file has one line for each opportunity to deliver 1500 bytes: its time in milliseconds since the start. Times do not
-//! decrease; the same time may occur many times. At the last time the trace begins again. Format and refusals are those
-//! of mahimahi's `src/frontend/link_queue.cc`, bounds are ours.
+//! A file has one line for each opportunity to deliver 1500 bytes: its time in milliseconds since the start. Times do
+//! not decrease; the same time may occur many times. After the last line, the trace repeats. The format and the checks
+//! are those of mahimahi's `src/frontend/link_queue.cc`; the bounds are our own.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub struct Opportunities {
     pub packets: u32,
 }
 
-/// Why a file is no trace.
+/// Why a file is not a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NoTrace {
     pub(crate) found: String,
@@ -76,7 +76,7 @@ impl Trace {
     fn new(all: Vec<Opportunities>) -> Result<Self, String> {
         let trace = Self(all.into());
         if trace.0.last().is_none_or(|last| last.at_ms == 0) {
-            return Err("a trace that lasts no time".to_owned());
+            return Err("a trace of zero length".to_owned());
         }
         let mean_bps = trace.mean_bps();
         if !RATES_BPS.contains(&mean_bps) {
@@ -90,7 +90,7 @@ impl Trace {
         &self.0
     }
 
-    /// After this time it begins again.
+    /// After this time it repeats.
     pub fn period_ms(&self) -> u32 {
         self.0.last().map_or(0, |last| last.at_ms)
     }
@@ -164,7 +164,7 @@ impl TryFrom<String> for Trace {
                 }
                 byte => SYMBOLS.iter().position(|symbol| *symbol == byte).map(|position| position as u32),
             };
-            let number: u32 = number.ok_or("a symbol that is not of a trace")?;
+            let number: u32 = number.ok_or("a symbol that traces do not have")?;
             if std::mem::take(&mut is_count) {
                 all.last_mut().ok_or("a count before the first time")?.packets = number;
             } else {
@@ -221,7 +221,7 @@ mod tests {
             ("1\n-2\n", "\"-2\" in line 2 of the trace"),
             ("86400001\n", "\"86400001\" in line 1 of the trace"),
             ("", "nothing in line 1 of the trace"),
-            ("0\n0\n", "a trace that lasts no time"),
+            ("0\n0\n", "a trace of zero length"),
             ("86400000\n", "a trace with a mean rate of 0bit"),
         ];
         for (text, expected) in cases {

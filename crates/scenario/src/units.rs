@@ -266,7 +266,7 @@ impl Decimal {
 
     fn times(&self, scale: u64) -> Result<u64, UnitError> {
         let scaled = self.digits.checked_mul(u128::from(scale)).ok_or(UnitError::TooLarge)?;
-        // 39 places and more are beyond `u128`, and beyond any use.
+        // 39 decimal places or more are beyond `u128`, and beyond any use.
         let divisor = 10u128.checked_pow(self.places).ok_or(UnitError::NotWhole)?;
         if scaled % divisor != 0 {
             return Err(UnitError::NotWhole);

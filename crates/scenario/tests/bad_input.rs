@@ -1,4 +1,4 @@
-//! The messages that users get about files that can't be used, all in one place (`snapshots/bad_input__messages.snap`).
+//! The messages that users get about files that can't be used, all in one file (`snapshots/bad_input__messages.snap`).
 
 mod common;
 
@@ -234,7 +234,7 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("a key twice", "duration = \"60s\"", "duration = \"60s\"\nduration = \"50s\""),
 ];
 
-/// Queues in the place of the bottleneck's.
+/// Queues that replace the bottleneck's.
 const QUEUES: &[(&str, &str)] = &[
     ("red without limit", r#"{ qdisc = "red", avpkt = 1000 }"#),
     ("red, min above max", r#"{ qdisc = "red", limit = "1mb", min = "300kb", max = "200kb", avpkt = 1000 }"#),

@@ -139,7 +139,7 @@ fn what_no_member_could_be_is_refused_before_anything_runs() {
         ("weight = 3", "weight = 0", "population.group.cable.weight: found 0"),
         ("sessions = 30", "sessions = 0", "population.sessions: found 0"),
         ("\"traffic.bulk.flows\"", "\"duration\"", "allowed: a path that begins with link, host, traffic or tcp"),
-        ("\"traffic.bulk.flows\"", "\"link.access\"", "a path that ends too early"),
+        ("\"traffic.bulk.flows\"", "\"link.access\"", "an incomplete path"),
         ("group.dsl.draw", "group.\"d s l\".draw", "found \"d s l\""),
         ("title", "repeat = 3\n    title", "repeat: found another number of runs"),
         ("from = \"uniform\", min = 2", "from = \"normal\", min = 2", "found \"normal\"; allowed: choice, uniform"),

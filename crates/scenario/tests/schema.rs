@@ -9,7 +9,7 @@ use toml::Value;
 /// A file in which every key occurs.
 const EVERY_KEY: &str = include_str!("every_key.toml");
 
-/// The way to a value in a document.
+/// The path to a value in a document.
 type Location = Vec<Step>;
 
 #[derive(Clone, Debug)]

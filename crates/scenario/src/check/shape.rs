@@ -22,7 +22,7 @@ pub(crate) static STUDY: LazyLock<Shape> = LazyLock::new(Shape::of::<Study>);
 /// The shape of a queueing discipline, which contains itself: a discipline may hold others.
 static QUEUE: LazyLock<Shape> = LazyLock::new(Shape::of::<Queue>);
 
-/// What a value may be.
+/// The values that a key accepts.
 #[derive(Debug)]
 pub(crate) enum Shape {
     Table(Keys),
@@ -48,7 +48,7 @@ pub(crate) enum Shape {
     },
     Number(Range),
     Boolean,
-    /// A shape that contains itself.
+    /// A reference to a shape that contains itself.
     Recursive(&'static LazyLock<Self>),
     /// A string, number or boolean.
     Plain,
@@ -91,7 +91,7 @@ impl Shape {
         keys.iter().map(|key| key.name.as_str())
     }
 
-    /// The shape itself, where it is one that contains itself.
+    /// Resolves a recursive shape to the shape that it refers to.
     pub(super) fn itself(&self) -> &Self {
         match self {
             Self::Recursive(shape) => shape,
@@ -183,7 +183,7 @@ impl Reader<'_> {
         match node.get("additionalProperties") {
             Some(Json::Bool(false)) => Shape::Table(self.keys(node, None)),
             Some(values) => Shape::Map(Box::new(self.shape(values))),
-            None => panic!("a table that doesn't say which keys it has: {node}"),
+            None => panic!("a table whose keys are not declared: {node}"),
         }
     }
 
@@ -214,7 +214,7 @@ impl Reader<'_> {
 
 fn text_rule(node: &Json) -> TextRule {
     let format = node.get("format").and_then(Json::as_str).unwrap_or_default();
-    TextRule::from_format(format).unwrap_or_else(|| panic!("a string that doesn't say what it may be: {node}"))
+    TextRule::from_format(format).unwrap_or_else(|| panic!("a string without a rule for its contents: {node}"))
 }
 
 fn integer(node: &Json) -> Shape {

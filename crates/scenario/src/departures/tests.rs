@@ -24,8 +24,8 @@ fn all(mut departures: Departures, seed: u64) -> Vec<u64> {
 
 #[test]
 fn a_constant_rate_is_exact_over_any_time() {
-    // 8000 bits at 7 Mbit/s take 1 142 857 1/7 ns: an hour holds 3 150 000 datagrams, and the n-th leaves when it
-    // should.
+    // 8000 bits at 7 Mbit/s take 1 142 857 1/7 ns: an hour holds 3 150 000 datagrams, and the n-th leaves at its exact
+    // time.
     let times = all(udp(7_000_000, Pattern::Constant, None).departures(5, 3600 * SECOND + 5), 1);
     assert_eq!(times.len(), 3_150_000);
     assert!((0..).zip(&times).all(|(n, &at_ns)| at_ns == 5 + (n * 8_000_000) / 7));

@@ -12,9 +12,10 @@ use crate::quantity::{Quantity, Sizes, Times};
 use crate::sizes::{DATAGRAM_HEADER_BYTES, MTU_BYTES};
 use crate::units::{MINUTE, MS};
 
-/// UDP payload; from room for a number to what an Ethernet packet of 1500 bytes holds, as nothing is fragmented.
+/// UDP payload. It holds at least the header that identifies a datagram, and at most fills an Ethernet packet of 1500
+/// bytes, because nothing is fragmented.
 pub(crate) type DatagramSize = Quantity<Sizes, 16, { (MTU_BYTES - DATAGRAM_HEADER_BYTES) as u64 }>;
-/// How long one attempt of a look-up is awaited.
+/// Timeout of one attempt of a look-up.
 pub(crate) type LookUpTimeout = Quantity<Times, MS, MINUTE>;
 
 /// Datagrams at a given rate, regardless of losses, as `iperf3 -u` sends them. A rate above that of the path is a flood.

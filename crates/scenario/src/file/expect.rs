@@ -22,7 +22,7 @@ pub(crate) struct Expect {
     #[serde(rename = "where", default)]
     #[schemars(example = json!({ "link.bottleneck.queue.limit": "200p" }))]
     pub(crate) at: IndexMap<String, Label>,
-    /// Compare with other points: the metric is divided by the metric at the point with these labels in place of those in
+    /// Compare with other points: the metric is divided by the metric at the point with these labels instead of those in
     /// `where`.
     pub(crate) relative_to: Option<IndexMap<String, Label>>,
     /// Only members of this group of the population.

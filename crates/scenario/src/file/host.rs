@@ -15,18 +15,18 @@ pub(crate) type Buffer = Quantity<Sizes, { 4 * KB }, GB>;
 pub(crate) type Unsent = Quantity<Sizes, 1, GB>;
 /// Segments.
 pub(crate) type InitialWindow = u32;
-/// Segments of a packet.
+/// Segments in a packet.
 pub(crate) type Segments = u32;
 /// Per cent.
 pub(crate) type Percent = u32;
-/// How many of them.
+/// A number of SYN timeouts.
 pub(crate) type Timeouts = u32;
 
 /// Settings of one host.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Host {
-    /// The node's name, as the links have it.
+    /// The name of the node, as in `ends` of its links.
     #[schemars(example = &"h1")]
     pub(crate) name: Name,
     /// TCP settings of this host. Missing keys are as in the experiment's `tcp`.

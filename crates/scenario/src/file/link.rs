@@ -42,7 +42,7 @@ pub(crate) struct Link {
     /// A higher rate in each direction until a token bucket is empty. Default: none.
     #[schemars(example = json!({ "rate": "10mbit", "bytes": "500kb" }))]
     pub(crate) boost: Option<Boost>,
-    /// Propagation delay each way.
+    /// Propagation delay in each direction.
     #[serde(default = "defaults::delay")]
     #[schemars(example = &"5ms")]
     pub(crate) delay: Delay,
@@ -54,9 +54,9 @@ pub(crate) struct Link {
     #[serde(default = "defaults::overhead")]
     #[schemars(example = &"38b", example = &"docsis", example = json!({ "bytes": 40, "atm": "atm" }))]
     pub(crate) overhead: Overhead,
-    /// Length of the queues of each direction's device, in packets, where a discipline leaves that to the device: the limit
-    /// of pfifo, bfifo (in full frames) and pfifo_head_drop that have none, of each band of pfifo_fast, and of what prio and htb
-    /// have by default. Default: 1000p, as in Linux.
+    /// Transmit queue length of the device in each direction, in packets. It is the limit of disciplines that have none
+    /// of their own: pfifo, bfifo (in full frames), pfifo_head_drop, each band of pfifo_fast, and the default inner
+    /// disciplines of prio and htb. Default: 1000p, as in Linux.
     #[schemars(example = &"100p")]
     pub(crate) txqueuelen: Option<PacketLimit>,
     /// The queueing discipline of each direction. Default: pfifo with its default limit.
@@ -89,7 +89,7 @@ pub(crate) struct PortSettings {
     pub(crate) wire: Option<Wire>,
     /// Overhead of the link layer.
     pub(crate) overhead: Option<Overhead>,
-    /// Length of the device's queues, where a discipline leaves that to the device.
+    /// Transmit queue length of the device, for disciplines without a limit of their own.
     pub(crate) txqueuelen: Option<PacketLimit>,
     /// The queueing discipline.
     pub(crate) queue: Option<Queue>,

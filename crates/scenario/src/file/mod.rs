@@ -61,7 +61,7 @@ use crate::units::{HOUR, MS, US};
 pub(crate) type Duration = Quantity<Times, MS, { 24 * HOUR }>;
 /// A moment of the run.
 pub(crate) type Moment = Quantity<Times, 0, { 24 * HOUR }>;
-/// Time between two of something.
+/// Time between two events.
 pub(crate) type Interval = Quantity<Times, { 100 * US }, { 24 * HOUR }>;
 
 // Used only for the schema of the whole file: its three parts are read one by one.

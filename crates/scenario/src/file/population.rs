@@ -35,7 +35,7 @@ pub(crate) struct Group {
     #[serde(default = "defaults::weight")]
     #[schemars(extend("exclusiveMinimum" = 0.0, "maximum" = 1e9))]
     pub(crate) weight: f64,
-    /// What is drawn for the members of this group, in place of what is drawn for every member.
+    /// What is drawn for the members of this group, instead of what is drawn for every member.
     #[serde(default)]
     pub(crate) draw: IndexMap<String, Drawn>,
 }

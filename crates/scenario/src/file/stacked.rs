@@ -6,8 +6,9 @@ use serde_json::json;
 
 use crate::qdisc::Queue;
 
-/// An interface without a queue of its own device, such as that of a VLAN, through which all packets of the port come. What
-/// leaves its discipline is at once passed to the discipline below, which may drop it, but never makes the one above wait.
+/// An interface without a queue of its own device, such as that of a VLAN, through which all packets of the port come.
+/// Packets that leave its discipline enter the discipline below at once. That one may drop them, but never makes the
+/// one above wait.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Stacked {

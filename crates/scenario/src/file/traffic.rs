@@ -15,7 +15,7 @@ use crate::units::{MINUTE, MS};
 
 /// ICMP payload; with headers it must fit an Ethernet packet of 1500 bytes, as nothing is fragmented.
 pub(crate) type Payload = Quantity<Sizes, 0, 1472>;
-/// How long an answer is awaited.
+/// How long to wait for an answer.
 pub(crate) type PingTimeout = Quantity<Times, MS, { 10 * MINUTE }>;
 
 /// One source of traffic.

@@ -17,8 +17,8 @@ pub(crate) type Mean = Quantity<Times, MS, HOUR>;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Varying {
-    /// A file with delivery opportunities in the format of mahimahi, relative to the experiment's file: each line has a time in
-    /// milliseconds at which 1500 bytes can be delivered. At the last time it begins again.
+    /// A file with delivery opportunities in the format of mahimahi, relative to the experiment's file: each line has a
+    /// time in milliseconds at which 1500 bytes can be delivered. After the last line, the file repeats.
     #[schemars(example = &"cell.down")]
     pub(crate) trace: Option<Line>,
     /// A random walk, drawn from the run's seed.

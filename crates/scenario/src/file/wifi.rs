@@ -56,8 +56,7 @@ pub(crate) struct Wifi {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(crate) enum Queueing {
-    /// A driver before Linux 4.10: below the queueing discipline it takes as many packets as it has room for, whichever
-    /// stations they are for.
+    /// A driver before Linux 4.10: below the queueing discipline, it has one buffer for the packets of all stations.
     Fifo(Box<FifoKeys>),
     /// Linux since 4.10: queues for each station in mac80211, from which the driver takes an aggregate at a time.
     Mac80211(Mac80211Keys),

@@ -18,14 +18,14 @@ pub struct UdpTraffic {
     pub on_off: Option<OnOff>,
 }
 
-/// How things that are sent follow one another.
+/// The intervals between successive datagrams or look-ups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Pattern {
-    /// Equal distances.
+    /// Equal intervals.
     #[default]
     Constant,
-    /// Exponentially distributed distances: a Poisson process.
+    /// Exponentially distributed intervals: a Poisson process.
     Poisson,
 }
 

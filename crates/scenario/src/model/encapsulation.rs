@@ -9,7 +9,7 @@ use crate::sizes::{ETHERNET_HEADER_BYTES, MTU_BYTES};
 /// A full packet, and acknowledgements with and without timestamps.
 const SAMPLE_BYTES: [u32; 3] = [MTU_BYTES, 52, 40];
 
-/// How long IP packets are on a link. Wire and queue both count them so.
+/// The length of IP packets on a link, as both the wire and the queue count it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Encapsulation {
     /// Bytes that the link layer adds to each IP packet (14 for the Ethernet header, as Linux' tc counts it).

@@ -22,7 +22,7 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// The number of packets with which the driver stops the queue.
+    /// The number of packets in the ring at which the driver stops the queue.
     pub fn room_packets(&self) -> u32 {
         match self.accounting {
             Accounting::Packets => self.size_packets,

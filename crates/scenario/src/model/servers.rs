@@ -51,8 +51,8 @@ impl Scenario {
 
 /// See [`Scenario::server_ports`].
 pub(crate) fn server_ports(all: &[Traffic]) -> Vec<u16> {
-    let place = |traffic: &Traffic, port| (traffic.transport(), traffic.server(), port);
-    let named = all.iter().filter_map(|traffic| Some(place(traffic, traffic.port?)));
+    let socket = |traffic: &Traffic, port| (traffic.transport(), traffic.server(), port);
+    let named = all.iter().filter_map(|traffic| Some(socket(traffic, traffic.port?)));
     let mut taken: HashSet<_> = named.collect();
     let range = u32::from(LAST_SERVER_PORT - FIRST_SERVER_PORT) + 1;
     let mut port = |(index, traffic): (u32, &Traffic)| match (traffic.transport(), traffic.port) {
@@ -60,8 +60,8 @@ pub(crate) fn server_ports(all: &[Traffic]) -> Vec<u16> {
         (_, Some(port)) => port,
         (Some(_), None) => {
             let candidates = (index..index.saturating_add(range)).map(|n| FIRST_SERVER_PORT + (n % range) as u16);
-            let is_free = |port: &u16| taken.insert(place(traffic, *port));
-            // The loader refuses so much traffic that none is free.
+            let is_free = |port: &u16| taken.insert(socket(traffic, *port));
+            // The loader refuses traffic with so many servers that none is free.
             candidates.into_iter().find(is_free).unwrap_or(LAST_SERVER_PORT)
         }
     };

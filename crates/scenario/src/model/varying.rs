@@ -13,7 +13,7 @@ pub enum Variation {
     Trace {
         /// The file's name as the experiment has it.
         file: String,
-        /// What was in it.
+        /// Its delivery opportunities.
         opportunities: Trace,
     },
     /// A random walk.
@@ -24,7 +24,7 @@ pub enum Variation {
 /// outages, which come and go independently of that.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Walk {
-    /// The preset that it is, if it is one.
+    /// The preset that has these parameters, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<Cellular>,
     /// Mean in bits per second, before the bound.
@@ -72,8 +72,9 @@ pub enum Cellular {
 }
 
 impl Cellular {
-    /// Its walk. In kbit/s: mean, standard deviation and maximum of the rates of whole seconds without outages. In tenths of seconds:
-    /// coherence. In centiseconds: mean distance and length of silences of a second or longer, the outages.
+    /// Its walk. In kbit/s: mean, standard deviation and maximum of the rates of whole seconds without outages. In
+    /// tenths of seconds: coherence. In centiseconds: mean interval between outages, and their mean length. An outage
+    /// is a silence of a second or longer.
     pub fn walk(self) -> Walk {
         let (mean, deviation, max, coherence, outages) = match self {
             Self::EvdoDown => (576, 459, 3012, 66, Some((2209, 205))),

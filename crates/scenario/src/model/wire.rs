@@ -1,4 +1,4 @@
-//! What a wire does besides sending frames at a rate.
+//! The boost and the impairments of a wire.
 
 use serde::{Deserialize, Serialize};
 
@@ -33,10 +33,11 @@ pub struct Faults {
 impl Faults {
     /// Packets that a wire may hold: enough for a second of 10 Gbit/s, so that it never becomes a queue that drops.
     pub const LIMIT_PACKETS: u32 = 1_000_000;
-    /// A rate at which the packets of a netem keep their order, and at which none takes as long as a nanosecond.
+    /// A rate for netem that makes it keep packets in order, and at which the transmission of a packet takes less than
+    /// a nanosecond.
     const ORDERING_BPS: u64 = 400_000_000_000_000;
 
-    /// The netem that does this, after the packets have been sent.
+    /// The netem with these impairments and this delay. It follows the transmission of the packets.
     pub fn netem(&self, delay_ns: u64) -> Netem {
         Netem {
             limit_packets: Self::LIMIT_PACKETS,

@@ -27,7 +27,7 @@ const MOST_VALUES: usize = 1_000;
 /// The tables whose keys can be drawn. Times, tables to record and the like are the same for all members.
 const DRAWABLE: [&str; 4] = ["link", "host", "traffic", "tcp"];
 
-/// Whose values are drawn, and from which distributions.
+/// The groups of members, and the distributions of their values.
 #[derive(Clone, Debug)]
 pub(crate) struct Population {
     sessions: u32,
@@ -57,7 +57,7 @@ pub struct Drawn {
     pub values: IndexMap<String, String>,
 }
 
-/// A population as the file's words say it.
+/// The population as the file describes it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PopulationWords {
     /// Number of members that are run, unless another number is requested.
@@ -188,16 +188,16 @@ impl Values<'_> {
     }
 }
 
-fn draws(table: IndexMap<String, file::Drawn>, place: &str, problems: &mut Problems) -> Vec<Draw> {
+fn draws(table: IndexMap<String, file::Drawn>, table_path: &str, problems: &mut Problems) -> Vec<Draw> {
     if table.len() > MOST_GROUPS {
         let found = format!("{} keys", table.len());
-        problems.add(|| Problem::new(place, found, format!("at most {MOST_GROUPS}")));
+        problems.add(|| Problem::new(table_path, found, format!("at most {MOST_GROUPS}")));
         return Vec::new();
     }
     let mut paths = HashSet::new();
     let mut found = Vec::new();
     for (key, drawn) in table {
-        let here = join(place, &key);
+        let here = join(table_path, &key);
         let path = problems.sift(drawn_path(&key, &here));
         let from = problems.sift(Distribution::new(drawn, &here));
         let (Some(path), Some(from)) = (path, from) else { continue };
@@ -214,7 +214,7 @@ fn draws(table: IndexMap<String, file::Drawn>, place: &str, problems: &mut Probl
 fn drawn_path(key: &str, here: &str) -> Result<KeyPath, Problems> {
     let example = "the path of a key in quotes, such as \"link.access.rate\"";
     let Some(path) = KeyPath::parse(key) else {
-        return Err(Problem::new(here, "no path of a key", example).into());
+        return Err(Problem::new(here, "a malformed key path", example).into());
     };
     if !DRAWABLE.contains(&path.first()) {
         let allowed = format!("a path that begins with {}", any_of(DRAWABLE.into_iter()));
@@ -222,7 +222,7 @@ fn drawn_path(key: &str, here: &str) -> Result<KeyPath, Problems> {
     }
     if path.depth() < 3 && path.first() != "tcp" || path.depth() < 2 {
         let hint = "without quotes TOML reads the dots as nested tables";
-        return Err(Problem::new(here, "a path that ends too early", example).hint(hint).into());
+        return Err(Problem::new(here, "an incomplete path", example).hint(hint).into());
     }
     Ok(path)
 }

@@ -79,7 +79,7 @@ pub(crate) struct Keys {
     #[schemars(example = &"1mb")]
     memlimit: Option<Memory>,
     /// The framing of the line behind this port by a keyword of tc, or by several in order, such as pppoe-ptm and
-    /// ether-vlan. Where the port's own link has an overhead, the queue and this count it already.
+    /// ether-vlan. If the port's own link has an overhead, the queue and the shaper already count it.
     #[serde(default)]
     #[schemars(example = &"docsis", example = json!(["pppoe-ptm", "ether-vlan"]))]
     framing: FramingWords,

@@ -160,13 +160,13 @@ pub struct Pi2 {
     pub beta: u32,
 }
 
-/// What is too long for the L queue of `dualpi2`.
+/// The step threshold of the L queue of `dualpi2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepThreshold {
-    /// A longer time in the queue, in nanoseconds.
+    /// A time in the queue, in nanoseconds.
     Time(u64),
-    /// More packets.
+    /// A number of packets in the queue.
     Packets(u32),
 }
 
@@ -353,7 +353,7 @@ fn weight_of(hertz: f64, key: &str, path: &str) -> Result<u32, Box<Problem>> {
     Ok(weight)
 }
 
-/// The controller for round-trip times that are usually and at most so long (RFC 9332, appendix A.1), if one is given.
+/// The controller for `typical_rtt` and `max_rtt` (RFC 9332, appendix A.1), if one of them is given.
 fn preset(keys: &Keys, path: &str) -> Result<Option<Pi2>, Box<Problem>> {
     let in_us = |key: Option<Time>| key.map(|time| time.get() / US);
     let (typical, max) = match (in_us(keys.typical_rtt), in_us(keys.max_rtt)) {

@@ -20,7 +20,7 @@ type FlowRate = Quantity<Rates, 1_000, { (u32::MAX as u64 - 1) * 8 }>;
 /// Slack of a timer.
 type Slack = Quantity<Times, 1, SECOND>;
 
-/// Fair queue with pacing, as Linux' sch_fq. TCP connections of the host at whose port it is are paced.
+/// Fair queue with pacing, as Linux' sch_fq. At a port of a host, it paces the host's TCP connections.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Keys {
@@ -59,9 +59,9 @@ pub(crate) struct Keys {
     timer_slack: Slack,
     /// Mark every ECN-capable packet that leaves later than this after its departure time. Default: never.
     ce_threshold: Option<Delay>,
-    /// How far ahead the departure time of a packet may be. In Linux, TCP passes on up to a few packets before they are due, and a
-    /// horizon longer than these last at the connection's rate has no effect. In the simulator none has, because TCP keeps packets back
-    /// until they are due.
+    /// How far ahead the departure time of a packet may be. In Linux, TCP passes on a few packets before they are due;
+    /// a horizon longer than the time that they take at the connection's rate has no effect. In the simulator, the
+    /// horizon never has an effect, because TCP holds packets until they are due.
     #[serde(default = "horizon")]
     horizon: Delay,
     /// Drop packets beyond the horizon. Otherwise, they leave at the horizon.

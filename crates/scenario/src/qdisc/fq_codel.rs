@@ -43,10 +43,10 @@ pub(crate) struct Keys {
     /// `VALUE/MASK`. Default: all.
     #[schemars(example = &"0x01/0x03")]
     ce_threshold_selector: Option<DsFilter>,
-    /// Hard limit of the memory that all waiting packets take, with what Linux needs to manage them.
+    /// Hard limit of the memory that all queued packets take, including what Linux needs to manage them.
     #[serde(default = "memory_limit")]
     memory_limit: Memory,
-    /// How many packets are dropped at once at most when a limit is exceeded.
+    /// Maximum number of packets that are dropped at once when a limit is exceeded.
     #[serde(default = "drop_batch")]
     #[schemars(range(min = 1, max = 1_000_000))]
     drop_batch: u32,
@@ -91,9 +91,9 @@ pub struct FqCodel {
     pub ce_threshold_ns: Option<u64>,
     /// Which packets the threshold concerns.
     pub ce_threshold_selector: Option<DsFilter>,
-    /// Hard limit of the memory that all waiting packets take.
+    /// Hard limit of the memory that all queued packets take.
     pub memory_limit_bytes: u32,
-    /// How many packets are dropped at once at most when a limit is exceeded.
+    /// Maximum number of packets that are dropped at once when a limit is exceeded.
     pub drop_batch: u32,
 }
 

@@ -93,7 +93,7 @@ impl Htb {
     pub const PRIOS: usize = 8;
     /// Maximum depth of the class hierarchy (`TC_HTB_MAXDEPTH`).
     pub const MOST_DEPTH: usize = 8;
-    /// Limit of a class that is given no discipline: `txqueuelen` of an Ethernet device.
+    /// Limit of the default discipline of a class: `txqueuelen` of an Ethernet device.
     pub const LEAF_PACKETS: u32 = TXQUEUELEN;
 
     /// Whether a class is a leaf.
@@ -101,7 +101,7 @@ impl Htb {
         usize::from(class) < self.classes.len() && self.classes.iter().all(|each| each.parent != Some(class))
     }
 
-    /// Gives the leaves that have no discipline what the kernel gives them on a device with that `txqueuelen`.
+    /// Gives each leaf without a discipline the one that the kernel creates on a device with that `txqueuelen`.
     fn fill_leaves(&mut self, txqueuelen: u32) {
         for class in 0..self.classes.len() {
             if self.is_leaf(class as u16) {
@@ -309,7 +309,11 @@ impl Htb {
             }
             if class.inner.is_some() && !self.is_leaf(index) {
                 let key = join(&class_path(index), "inner");
-                refuse(Problem::new(key, "a discipline of a class that contains others", "one of a class without"));
+                refuse(Problem::new(
+                    key,
+                    "a discipline of a class that contains others",
+                    "a discipline of a class without children",
+                ));
             }
             for (key, ns) in [("burst", class.buffer_ns()), ("cburst", class.cbuffer_ns())] {
                 if ns >> 6 > u64::from(u32::MAX) {

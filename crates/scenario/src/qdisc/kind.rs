@@ -1,4 +1,4 @@
-//! What there is to know about each discipline, whatever its parameters, and why it drops or marks packets.
+//! The properties of each discipline that do not depend on its parameters, and the reasons for its drops and marks.
 
 use super::{Discipline, Qdisc};
 
@@ -77,7 +77,7 @@ impl Reason {
     /// Its queue was emptied because the discipline was replaced, or because the change of a parameter empties it.
     pub const PURGED: Self = Self::drop("purged");
 
-    /// A frame was not received on the air, however often it was sent.
+    /// A frame was not received on the air in any of its attempts.
     pub const RETRIES: Self = Self::drop("retries");
 
     pub(super) const fn drop(word: &'static str) -> Self {
@@ -92,14 +92,14 @@ impl Reason {
 /// Number of packets for each reason that a discipline's counters distinguish. The rest of the array has no meaning.
 pub(crate) type Counts = [u64; Kind::MOST_COUNTED];
 
-/// These counts, and nothing for what is left of the array.
+/// These counts, padded with zeros.
 pub(super) fn counted<const N: usize>(counts: [u64; N]) -> Counts {
     std::array::from_fn(|index| counts.get(index).copied().unwrap_or(0))
 }
 
 /// The words at these indices of a discipline's own statistics.
-pub(super) fn words<const N: usize>(own: &[u32], places: [usize; N]) -> [u64; N] {
-    places.map(|place| own[place].into())
+pub(super) fn words<const N: usize>(own: &[u32], indices: [usize; N]) -> [u64; N] {
+    indices.map(|index| own[index].into())
 }
 
 #[cfg(test)]

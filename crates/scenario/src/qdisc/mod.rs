@@ -37,7 +37,7 @@ pub use setting::{Part, Setting};
 pub use sfq::FlowRed;
 pub use tbf::Peak;
 
-/// `txqueuelen` of a device that nothing sets (`DEFAULT_TX_QUEUE_LEN`), in packets.
+/// Default `txqueuelen` of a device (`DEFAULT_TX_QUEUE_LEN`), in packets.
 pub(crate) const TXQUEUELEN: u32 = 1000;
 
 /// Limit of a queue in packets.
@@ -76,7 +76,7 @@ pub(crate) trait Discipline: Sized {
     /// The most that its queue holds.
     fn limit(&self) -> Limit;
 
-    /// How fast it passes packets on at most, if that is not left to the link.
+    /// The rate and burst to which it shapes, if it is a shaper.
     fn shaper(&self) -> Option<Shaper> {
         None
     }
@@ -89,7 +89,7 @@ pub(crate) trait Discipline: Sized {
         Vec::new()
     }
 
-    /// The key that is given, but may not be if the discipline is inside another one.
+    /// A key that is set although only the outermost discipline of a port may have it.
     fn outermost_key(&self) -> Option<&'static str> {
         None
     }
@@ -99,7 +99,7 @@ pub(crate) trait Discipline: Sized {
         None
     }
 
-    /// Passes what each filter chooses to `visit`, those of inner disciplines too.
+    /// Calls `visit` with the match of each filter, including those of inner disciplines.
     fn each_match(&mut self, _visit: &mut dyn FnMut(&mut Match)) {}
 
     /// Number of packets since the start for each reason of [`COUNTED`](Self::COUNTED), from the kernel's count of all
@@ -145,12 +145,12 @@ impl Limit {
     }
 }
 
-/// How fast a discipline passes packets on.
+/// The rate and the burst of a shaper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shaper {
     /// In bits per second.
     pub rate_bps: u64,
-    /// How far it may be ahead of the rate after an idle time.
+    /// Bytes that it may send in excess of the rate after an idle time.
     pub burst_bytes: u64,
 }
 
@@ -200,7 +200,7 @@ macro_rules! disciplines {
                 }
             }
 
-            /// How fast it passes packets on at most, if that is not left to the link.
+            /// The rate and burst to which it shapes, if it is a shaper.
             pub fn shaper(&self) -> Option<Shaper> {
                 match self {
                     $(Self::$name(discipline) => discipline.shaper(),)+
@@ -221,7 +221,7 @@ macro_rules! disciplines {
                 }
             }
 
-            /// The key that is given, but may not be if the discipline is inside another one.
+            /// A key that is set although only the outermost discipline of a port may have it.
             fn outermost_key(&self) -> Option<&'static str> {
                 match self {
                     $(Self::$name(discipline) => discipline.outermost_key(),)+
@@ -235,7 +235,7 @@ macro_rules! disciplines {
                 }
             }
 
-            /// Passes what each filter chooses to `visit`, those of inner disciplines too.
+            /// Calls `visit` with the match of each filter, including those of inner disciplines.
             fn each_match(&mut self, visit: &mut dyn FnMut(&mut Match)) {
                 match self {
                     $(Self::$name(discipline) => discipline.each_match(visit),)+
@@ -305,7 +305,7 @@ disciplines! {
 }
 
 impl Qdisc {
-    /// This discipline and all that it holds, each before those inside it.
+    /// This discipline and all inner ones, each before those inside it.
     pub fn all(&self) -> Vec<&Self> {
         let mut all = vec![self];
         for part in self.parts() {
@@ -335,13 +335,13 @@ impl Qdisc {
         Some(qdisc)
     }
 
-    /// Whether packets leave at the rate of its [shaper](Self::shaper), or the link's, for as long as some wait.
+    /// Whether packets leave at the rate of its [shaper](Self::shaper), or of the link, while there is a backlog.
     pub fn has_steady_rate(&self) -> bool {
         let is_shaped = self.shaper().is_some() || !self.kind().holds_back;
         is_shaped && self.all().iter().skip(1).all(|inner| !inner.kind().holds_back)
     }
 
-    /// Whether TCP connections of the host whose packets it sends are paced because of it.
+    /// Whether it paces the TCP connections of the host whose packets it sends.
     pub fn paces(&self) -> bool {
         self.all().into_iter().any(|qdisc| matches!(qdisc, Self::Fq(fq) if fq.pacing))
     }
@@ -354,7 +354,7 @@ impl Qdisc {
         1 + inner.max().unwrap_or(0)
     }
 
-    /// Any discipline that is not made of others, as the inner one of those that are.
+    /// Any discipline without inner ones, to be the inner one of another.
     #[cfg(feature = "testing")]
     fn any_inner() -> proptest::strategy::BoxedStrategy<Self> {
         use proptest::prelude::*;

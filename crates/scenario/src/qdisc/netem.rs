@@ -30,7 +30,7 @@ pub struct Netem {
     pub distribution: Distribution,
     /// How packets are lost.
     pub loss: Option<Loss>,
-    /// Mark instead of losing.
+    /// Mark packets instead of losing them.
     pub ecn: bool,
     /// The probability that a packet is duplicated, and its correlation with the previous one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,7 @@ pub struct Netem {
     pub reorder: Option<Reorder>,
     /// The rate.
     pub rate: Option<NetemRate>,
-    /// In what slots packets leave.
+    /// The slots in which packets leave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<NetemSlot>,
     /// The discipline in which packets queue after their delay.
@@ -114,7 +114,7 @@ pub struct NetemSlot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SlotDelay {
-    /// At least and less than, in nanoseconds.
+    /// The minimum, and the exclusive maximum, in nanoseconds.
     Between([u64; 2]),
     /// Mean and standard deviation, in nanoseconds.
     Distributed(Distribution, [u64; 2]),
@@ -125,7 +125,7 @@ pub enum SlotDelay {
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum Distribution {
-    /// Every delay within the jitter is as likely.
+    /// Every delay within the jitter is equally likely.
     #[default]
     Uniform,
     /// Normal.
@@ -162,7 +162,8 @@ impl Discipline for Netem {
     }
 
     fn limit(&self) -> Limit {
-        // A duplicate takes its place before the packet that was found to fit.
+        // A packet is checked against the limit before its duplicate is enqueued, so the queue may exceed the limit by
+        // one.
         let own = u64::from(self.limit_packets) + u64::from(self.duplicate.is_some());
         Limit::sum([Limit::Packets(own)].into_iter().chain(self.inner.as_ref().map(|inner| inner.limit())))
     }

@@ -31,7 +31,7 @@ pub enum Match {
 }
 
 impl Match {
-    /// What the keys of the filter at `path` choose; `None` if they are not exactly one.
+    /// The packets that the keys of the filter at `path` choose; `None` unless there is exactly one key.
     pub(super) fn resolve(
         dscp: Option<Dscp>,
         port: Option<u16>,
@@ -54,7 +54,7 @@ impl Match {
         )
     }
 
-    /// Any that an experiment file can express without naming an entry of traffic.
+    /// Any match that an experiment file can express, except one by an entry of traffic.
     #[cfg(feature = "testing")]
     pub(super) fn any() -> impl proptest::strategy::Strategy<Value = Self> {
         use proptest::prelude::*;
@@ -75,7 +75,7 @@ impl Match {
     }
 }
 
-/// Gives the filters by traffic the ports of their servers. An entry with several parts has those of all parts.
+/// Resolves filters by traffic to the ports of its servers. An entry with several parts has the ports of all parts.
 pub(crate) fn bind(links: &mut [Link], traffic: &[Traffic], problems: &mut Problems) {
     let mut ports = None;
     let queues = links.iter_mut().flat_map(|link| [&mut link.forward.queue, &mut link.reverse.queue]);

@@ -91,7 +91,7 @@ pub struct BandFilter {
 impl Prio {
     /// The band of each priority, if nothing else is given.
     pub const PRIOMAP: [u8; PRIORITIES] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
-    /// Limit of a band that is given no discipline: `txqueuelen` of an Ethernet device.
+    /// Limit of the default discipline of a band: `txqueuelen` of an Ethernet device.
     pub const BAND_PACKETS: u32 = TXQUEUELEN;
 }
 
@@ -210,7 +210,7 @@ mod tests {
 
     /// The kernel refuses a map to a band that does not exist, such as tc's own with two bands.
     #[test]
-    fn a_band_that_there_is_not_is_refused() {
+    fn a_band_that_does_not_exist_is_refused() {
         let refusal = read::<Prio>("bands = 2").unwrap_err();
         assert!(refusal.contains("queue.priomap[2]: found band 2 of 2 bands"), "{refusal}");
         let refusal = read::<Prio>("filter = [{ dscp = \"ef\", band = 3 }]").unwrap_err();

@@ -60,8 +60,9 @@ pub(crate) struct Keys {
     #[serde(default)]
     nodrop: bool,
     /// Adapt `probability` every half second, so that the average stays around the middle between `min` and `max`: it
-    /// grows to 50 % while the average is long, and falls to 1 % while it is short. It works in the simulator; Linux since
-    /// 5.7 does not find the flag where tc since 5.7 passes it on, and leaves `probability` alone.
+    /// grows to 50 % while the average is long, and falls to 1 % while it is short. It has an effect in the simulator
+    /// only: since 5.7, tc passes the flag in an attribute in which Linux does not look for it, and `probability` stays
+    /// constant.
     #[serde(default)]
     adaptive: bool,
 }
@@ -76,7 +77,7 @@ fn bandwidth() -> Rate {
     Rate::new(10_000_000)
 }
 
-/// tc-red(8), of thresholds in units of which a packet has `avpkt`.
+/// The default of tc-red(8). An average packet has `avpkt` of the units of the thresholds.
 pub(super) fn derived_burst(min: u64, max: u64, avpkt: u32) -> u32 {
     // At most 2 * 10 GB / 3: fits after the division for any avpkt that passes the checks.
     u32::try_from((2 * min + max) / (3 * u64::from(avpkt))).unwrap_or(u32::MAX)
@@ -285,7 +286,7 @@ fn contradiction(red: &Red, keys: &Keys, path: &str) -> Option<Problem> {
     Some(refused(error, burst, red.probability, Some(keys.bandwidth), path))
 }
 
-/// Where RED starts to drop, and where it drops everything; of the thresholds, whether they were given.
+/// RED's thresholds, and for each whether it was given.
 pub(super) struct Thresholds {
     pub(super) dimension: &'static Dimension,
     /// The key of the limit above them, and its value.
@@ -338,7 +339,7 @@ pub(super) fn refused(
         AveragingError::TooSlow { shift } => {
             let found = format!("{burst}, for which each packet moves the average by 2^-{shift}");
             let allowed =
-                "faster averages where max is large (the bits of max and the exponent below 32, as in the kernel)";
+                "a faster average if max is large: the bits of max plus the exponent below 32, as in the kernel";
             problem("burst", found, allowed.to_owned()).hint("give a larger min or a smaller burst")
         }
         AveragingError::NeverAges => {

@@ -23,7 +23,7 @@ const LIMIT: u32 = 127;
 type Limited = Quantity<Packets, 2, 10_000_000>;
 /// Packets in the queue of one flow.
 type Depth = Quantity<Packets, 1, { MOST_DEPTH as u64 }>;
-/// Bytes a round. With less than 64, the kernel would turn hundreds of rounds for one packet.
+/// Bytes per round. With less than 64, the kernel would need hundreds of rounds for one packet.
 type Quantum = Quantity<Sizes, 64, { 256 * KB - 8 }>;
 /// Time between two perturbations.
 type Period = Quantity<Times, SECOND, HOUR>;
@@ -55,8 +55,8 @@ pub(crate) struct Keys {
     /// Drop the oldest packet of a queue and not the newest.
     #[serde(default)]
     headdrop: bool,
-    /// Random early detection in each queue, with this limit. It must be given for any of the keys below. Linux has no
-    /// other use for it than the defaults of `min` and `max`.
+    /// Random early detection in each queue, with this limit. It must be given for any of the keys below. It only
+    /// determines the defaults of `min` and `max`.
     redflowlimit: Option<ByteLimit>,
     /// Average queue at which dropping starts. Default: a third of `max`.
     min: Option<ByteLimit>,
@@ -168,8 +168,8 @@ impl Discipline for Sfq {
     /// Linux counts all drops together, and no marks, in the statistics of the discipline.
     const REASONS: &'static [Reason] = &[Reason::OVERLIMIT, Reason::RED_EARLY, Reason::RED_FORCED, Reason::RED_MARK];
 
-    /// Cuts numbers down as the kernel does (`sfq_change`), derives omitted parameters as iproute2's tc does, and
-    /// refuses what tc or the kernel refuses.
+    /// Clamps numbers as the kernel does (`sfq_change`), derives omitted parameters as iproute2's tc does, and refuses
+    /// what tc or the kernel refuses.
     fn resolve(keys: &Keys, _: u32, path: &str, problems: &mut Problems) -> Option<Self> {
         if !keys.divisor.is_power_of_two() {
             problems.add(|| Problem::new(join(path, "divisor"), keys.divisor.to_string(), "a power of two"));
@@ -211,8 +211,8 @@ impl Discipline for Sfq {
         Limit::Packets(self.limit_packets.into())
     }
 
-    /// The kernel cuts a limit that is given down to what the queues hold, and their number down to that limit. So the
-    /// default is not passed on where this would change anything.
+    /// The kernel reduces a given limit to what the queues hold, and the number of queues to that limit. So the default
+    /// limit is not passed on if this would change anything.
     fn settings(&self) -> Vec<(&'static str, Setting)> {
         let Self { limit_packets, depth_packets, flows, .. } = *self;
         let stays = limit_packets <= depth_packets * flows && flows <= limit_packets;

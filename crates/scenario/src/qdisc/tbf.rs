@@ -186,8 +186,8 @@ fn bytes_per_second(bits_per_second: u64) -> u64 {
     bits_per_second / 8
 }
 
-/// What a bucket may hold, and what arrives for it during the latency: the smaller sum, if there are two buckets
-/// (iproute2's `tc/q_tbf.c`).
+/// The size of a bucket, plus the tokens that arrive for it during the latency. With two buckets, the smaller of the
+/// two sums (iproute2's `tc/q_tbf.c`).
 fn limit_of(latency_ns: u64, bucket: (u64, u32), peak: Option<&Peak>) -> u64 {
     let latency_us = (latency_ns / US) as f64;
     let holds = |(rate_bps, bytes): (u64, u32)| bytes_per_second(rate_bps) as f64 * latency_us / 1e6 + f64::from(bytes);

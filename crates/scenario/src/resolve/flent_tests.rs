@@ -66,7 +66,7 @@ fn check_delay(test: &LoadTest, stop_ns: u64, path: &str, problems: &mut Problem
     let delay_ns = test.delay.get();
     if length_ns > 0 && delay_ns.saturating_mul(2) >= length_ns {
         let found = format!("{} at both ends of {}", test.delay, TIME.display(length_ns));
-        let allowed = "less than half of the time between start and stop, for the TCP flows to have some";
+        let allowed = "less than half of the time between start and stop, so that the TCP flows have some time";
         problems.add(|| Problem::new(join(path, "delay"), found, allowed));
     }
     delay_ns

@@ -1,4 +1,4 @@
-//! Bounds on how much one run may record. With them, a typo is an error at once instead of a full disk tomorrow.
+//! Bounds on how much one run may record. With them, a typo is reported at once, before the run fills a disk.
 
 use crate::error::{Problem, Problems};
 use crate::file::Sample;

@@ -52,7 +52,7 @@ fn link(table: &LinkTable, nodes: &Nodes<'_>, traces: &Traces<'_>, problems: &mu
     if table.rate.is_none() && ports.iter().all(|(_, own)| own.rate.is_none()) {
         let LinkTable { queue, ring, boost, stacked, txqueuelen, .. } = table;
         let has = [queue.is_some(), ring.is_some(), boost.is_some(), stacked.is_some(), txqueuelen.is_some()];
-        check_nothing_waits(has, &path, problems);
+        check_needs_rate(has, &path, problems);
     }
     let [forward, reverse] = ports.map(|(direction, own)| port(table, own, (&path, direction), traces, problems));
     Some(Link { name: table.name.to_string(), ends, forward: forward?, reverse: reverse? })
@@ -74,7 +74,7 @@ fn port(
     if rate.is_none() {
         let PortSettings { queue, ring, boost, stacked, txqueuelen, .. } = own;
         let has = [queue.is_some(), ring.is_some(), boost.is_some(), stacked.is_some(), txqueuelen.is_some()];
-        check_nothing_waits(has, &own_path, problems);
+        check_needs_rate(has, &own_path, problems);
     }
     let (queue, queue_path) = match &own.queue {
         Some(queue) => (Some(queue), join(&own_path, "queue")),
@@ -144,7 +144,7 @@ pub(super) fn port_of(link: &mut Link, node: NodeIndex) -> &mut Port {
 }
 
 /// Refuses a queue, ring, boost or stacked interface without a rate: the rate was probably forgotten.
-fn check_nothing_waits(has: [bool; 5], path: &str, problems: &mut Problems) {
+fn check_needs_rate(has: [bool; 5], path: &str, problems: &mut Problems) {
     let parts = [
         ("queue", "queue"),
         ("ring", "ring"),

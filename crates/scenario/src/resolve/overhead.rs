@@ -29,7 +29,8 @@ pub(super) fn resolve(overhead: &Overhead, path: &str, problems: &mut Problems) 
     }
 }
 
-/// Refuses words that only add to others: a link of 4 bytes is not what `ether-vlan` alone is meant to be.
+/// Refuses words that only add to others, if they are given alone: nobody means a link with an overhead of 4 bytes by
+/// `ether-vlan`.
 fn of_words(words: &[Framing], path: &str, problems: &mut Problems) -> Option<Encapsulation> {
     if words.iter().all(|word| word.only_adds()) {
         let names = words.iter().map(|word| format!("\"{}\"", word.word())).collect::<Vec<_>>().join(", ");

@@ -15,7 +15,7 @@ use crate::units::MS;
 const MOST_STATIONS: usize = 250;
 /// Packets in all queues of an interface (`fq_init` of `net/mac80211/tx.c`).
 const MAC80211_PACKETS: u32 = 8192;
-/// Their memory.
+/// Memory of these packets.
 const MAC80211_BYTES: u32 = 16 << 20;
 /// Quantum of a flow (`include/net/fq_impl.h`).
 const MAC80211_QUANTUM_BYTES: u32 = 300;
@@ -23,7 +23,7 @@ const MAC80211_QUANTUM_BYTES: u32 = 300;
 /// `net/mac80211/sta_info.c`).
 const SLOW_BPS: u64 = 6_000_000;
 
-/// The networks. The ports of their links get the queues that the network says.
+/// The networks. Also sets the queues of their links' ports.
 pub(super) fn resolve(setup: &Setup, nodes: &Nodes<'_>, links: &mut [Link], problems: &mut Problems) -> Vec<Wifi> {
     if setup.wifi.is_empty() {
         return Vec::new();
@@ -153,7 +153,7 @@ fn find(name: &str, tables: &[LinkTable], path: &str, problems: &mut Problems) -
     index
 }
 
-/// Refuses what a link on the air can't have.
+/// Refuses settings that a Wi-Fi link cannot have.
 fn check_link(wifi: &WifiTable, table: &LinkTable, link: &Link, access_point: u16, problems: &mut Problems) {
     let path = join("link", table.name.as_str());
     if !link.ends.contains(&access_point) {

@@ -14,10 +14,10 @@ use crate::units::MS;
 /// Traffic without a name.
 pub(super) fn traffic(nodes: usize, duration_ns: u64) -> impl Strategy<Value = Traffic> {
     let nodes = NodeIndex::try_from(nodes).unwrap_or(NodeIndex::MAX);
-    let places = (0..nodes, 1..nodes).prop_map(move |(from, distance)| (from, (from + distance) % nodes));
+    let endpoints = (0..nodes, 1..nodes).prop_map(move |(from, distance)| (from, (from + distance) % nodes));
     let times =
         (0..duration_ns / MS).prop_flat_map(move |start_ms| (Just(start_ms * MS), start_ms + 1..=duration_ns / MS));
-    (places, times, 0..64_u8).prop_flat_map(|((from, to), (start_ns, stop_ms), dscp)| {
+    (endpoints, times, 0..64_u8).prop_flat_map(|((from, to), (start_ns, stop_ms), dscp)| {
         kind(stop_ms * MS - start_ns).prop_map(move |kind| Traffic {
             name: String::new(),
             from,

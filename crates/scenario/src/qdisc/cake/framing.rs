@@ -81,7 +81,7 @@ impl FramingWords {
     }
 }
 
-/// What words say together. `None` is what they leave open.
+/// The combined meaning of several words. `None`: no word sets it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Framed {
     /// `raw` is among them.

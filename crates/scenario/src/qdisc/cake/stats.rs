@@ -1,5 +1,5 @@
-//! The kernel's statistics of `cake` (`TCA_STATS_APP`), which are nested netlink attributes: some of the whole, and those
-//! of each tin (`enum TCA_CAKE_STATS_*` and `TCA_CAKE_TIN_STATS_*` of `linux/pkt_sched.h`).
+//! The kernel's statistics of `cake` (`TCA_STATS_APP`), which are nested netlink attributes: some of the discipline as
+//! a whole, and some of each tin (`enum TCA_CAKE_STATS_*` and `TCA_CAKE_TIN_STATS_*` of `linux/pkt_sched.h`).
 //!
 //! They arrive as words. An attribute is a length and a type of 16 bits each, and the value, padded to a whole word. What
 //! is cut off or malformed is ignored.
@@ -10,7 +10,8 @@ const TIN_MARKS: u16 = 8;
 /// The bits of a type that are not flags.
 const TYPE_MASK: u16 = 0x3fff;
 
-/// Words of the statistics of the whole: a number of 64 bits, seven of 32, and the head of the list of tins.
+/// Words of the statistics of the discipline as a whole: a number of 64 bits, seven of 32, and the head of the list of
+/// tins.
 pub(super) const LEAST_WORDS: usize = 3 + 7 * 2 + 1;
 
 /// Packets since the start, in all tins.

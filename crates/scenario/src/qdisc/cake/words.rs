@@ -246,7 +246,7 @@ mod tests {
         assert_eq!([1514, 48, 49].map(|bytes| ptm.counted_bytes(bytes)), [1530 + 24, 64 + 1, 65 + 2]);
     }
 
-    /// Fewer bytes than nothing count as the shortest packet.
+    /// A negative length counts as the shortest packet.
     #[test]
     fn a_negative_length_is_that_of_the_shortest_packet() {
         assert_eq!(layer(false, -64, Cells::None, 0).counted_bytes(54), 0);

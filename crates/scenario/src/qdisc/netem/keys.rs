@@ -16,7 +16,7 @@ type Delay = Quantity<Times, US, MINUTE>;
 /// A variation, for which the kernel has 32 bits.
 type Jitter = Quantity<Times, US, 2_000_000_000>;
 
-/// What `tc` gives a netem that is given none.
+/// The limit that `tc` sets by default.
 fn limit() -> PacketLimit {
     PacketLimit::new(1000)
 }
@@ -96,13 +96,14 @@ pub(crate) struct Keys {
     inner: Option<Box<Queue>>,
 }
 
-/// When slots begin, and what leaves in one. Each begins a while after the packet that ends the one before.
+/// When slots begin, and how much leaves in each. The time until the next slot counts from the last packet of the
+/// current one.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields, inline)]
 struct SlotKeys {
     /// The shortest time until the next slot.
     min_delay: Option<Delay>,
-    /// The longest. Default: min_delay.
+    /// The longest time until the next slot. Default: min_delay.
     max_delay: Option<Delay>,
     /// The distribution of these times, instead of min_delay: any but uniform.
     distribution: Option<Distribution>,
@@ -112,7 +113,7 @@ struct SlotKeys {
     jitter: Option<Jitter>,
     /// Number of packets that leave in a slot. Default: any.
     packets: Option<PacketLimit>,
-    /// What leaves in a slot before it ends. Default: any.
+    /// Number of bytes that leave in a slot. Default: any.
     bytes: Option<Quantity<Sizes, 1, GB>>,
 }
 

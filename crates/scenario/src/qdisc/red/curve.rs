@@ -8,7 +8,7 @@ use std::fmt;
 
 use super::IdleTable;
 
-/// Why the kernel cannot average a queue as RED's parameters ask.
+/// Why the kernel cannot compute the average that RED's parameters require.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AveragingError {
     /// No W lets the burst pass.
@@ -230,13 +230,13 @@ mod tests {
     /// `tc qdisc add dev lo root red limit 100000 avpkt 1000 probability 1` passes on min 8333, max 25000, a shift of
     /// 15 and 0 for the probability (iproute2 6.1, seen with strace). The kernel makes (2^17 - 1) * 16667 of it, 51 %.
     #[test]
-    fn certainty_is_not_certain() {
+    fn a_probability_of_1_becomes_about_one_half() {
         let certain = Wanted { min: 8333, max: 25_000, burst_packets: 13, probability: 1.0, ..lab() };
         assert_eq!(certain.probability_shift(), Some(15));
         assert_eq!(certain.max_probability(), Some(131_071 * 16_667));
     }
 
-    /// Thresholds in packets count as so many bytes for `tc`, but not for the kernel.
+    /// Thresholds in packets count as this many bytes for `tc`, but not for the kernel.
     #[test]
     fn thresholds_in_packets_have_the_weight_of_those_in_bytes() {
         let packets = Wanted { min: 83, max: 250, unit_bytes: 1000, ..lab() };
