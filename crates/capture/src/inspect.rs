@@ -20,7 +20,7 @@ pub enum InspectError {
     Records(#[from] RecordsError),
 }
 
-/// What captures show besides the records.
+/// The results besides the records.
 #[derive(Debug, Serialize)]
 pub struct Inspected<T> {
     /// What was read.
@@ -29,12 +29,12 @@ pub struct Inspected<T> {
     /// The summary of TCP.
     #[serde(flatten)]
     pub tcp: Summary,
-    /// What the sink made of the records.
+    /// The output of the records' sink.
     #[serde(skip)]
     pub output: T,
 }
 
-/// Reads captures to their ends and records what they show. Times of the records count from the first packet.
+/// Reads captures to their ends and records their contents. Times in the records count from the first packet.
 pub fn inspect<S: Sink>(
     sources: Vec<Source>,
     choice: &Choice,
@@ -49,7 +49,7 @@ pub fn inspect<S: Sink>(
     Ok(Inspected { session, tcp, output })
 }
 
-/// Passes on what is found to the analysis of TCP, and to the recorder.
+/// Passes segments to the analysis of TCP, and pings to the recorder.
 struct Recording<S: Sink> {
     recorder: Recorder<S>,
     analysis: Analysis,

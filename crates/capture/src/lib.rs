@@ -1,9 +1,9 @@
-//! Reads captures of packets, and what they show of the connections in them.
+//! Reads packet captures and analyses the connections in them.
 //!
-//! [`file`] reads the packets of pcap and pcapng files, [`decode`] finds the transport's headers in them, and what it
-//! finds of TCP is a [`Segment`]. [`analysis`] follows connections, and [`inspect`] puts all of this together, from files to
-//! records. Nothing is allocated per packet: a packet borrows the reader's buffer. Every byte is
-//! untrusted: nothing panics, and no length is believed before it has been checked against a limit.
+//! [`file`] reads the packets of pcap and pcapng files, [`decode`] finds the transport's headers in them and makes a
+//! [`Segment`] of each TCP header. [`analysis`] follows connections, and [`inspect`] puts all of this together, from
+//! files to records. Nothing is allocated per packet: a packet borrows the reader's buffer. Every byte is untrusted:
+//! nothing panics, and every length is checked against a limit before it is used.
 
 pub mod analysis;
 pub mod decode;

@@ -1,4 +1,4 @@
-//! What a capture shows of one TCP segment.
+//! A captured TCP segment.
 
 use std::net::IpAddr;
 
@@ -51,8 +51,8 @@ pub struct Options {
 pub struct Segment {
     /// Time of capture, nanoseconds since 1970.
     pub t_ns: i64,
-    /// The vantage point: an index of the interfaces of all files.
-    pub place: u16,
+    /// The vantage point: an index into the interfaces of all files.
+    pub vantage_point: u16,
     /// The file of the vantage point, whose interfaces share a clock.
     pub file: u16,
     pub from: Endpoint,
@@ -62,7 +62,7 @@ pub struct Segment {
     pub flags: Flags,
     /// The window field as it is in the header, not scaled.
     pub window: u16,
-    /// Length of the payload by the IP header, whatever of it was captured. More than a packet's where offload made it.
+    /// Length of the payload by the IP header, captured or not. With offload, it may be more than a packet's.
     pub payload_bytes: u32,
     /// The ECN field of the IP header (RFC 3168): 0 not ECT, 1 ECT(1), 2 ECT(0), 3 CE.
     pub ecn: u8,

@@ -1,4 +1,4 @@
-//! Packets that were captured more than once, and what only looks like them.
+//! Packets that were captured more than once, and others that only look so.
 
 mod common;
 
@@ -190,8 +190,8 @@ fn a_cooked_capture_of_a_router_is_one_of_two_interfaces() {
         }
         packets.sort_by_key(|(us, _)| *us);
         let (session, found) = session(&[at(link_type, &packets)]).unwrap();
-        assert_eq!((session.places.len(), session.counts.copies), (2, 0), "{version}");
-        let first = found.segments.iter().filter(|segment| segment.place == 0).count();
+        assert_eq!((session.vantage_points.len(), session.counts.copies), (2, 0), "{version}");
+        let first = found.segments.iter().filter(|segment| segment.vantage_point == 0).count();
         assert_eq!(2 * first, packets.len());
     }
 }

@@ -1,4 +1,4 @@
-//! Packets in everything that people put around them.
+//! Packets with all kinds of headers around them.
 
 mod common;
 
@@ -93,7 +93,7 @@ fn lengths_come_from_the_headers_of_ip_when_packets_are_cut_or_padded() {
     assert_eq!(payload(&ethernet(0x0800, &ipv4_of(6, 1, 2, &header, 1500)), 1514), 1460);
     // Padded to Ethernet's 60 bytes.
     assert_eq!(payload(&ethernet(0x0800, &[ipv4(6, 1, 2, &header), vec![0; 6]].concat()), 60), 0);
-    // Captured above a network card that cuts segments: no length in the header where it does not fit.
+    // Captured above a network card that segments packets: the header has no length if it does not fit.
     assert_eq!(payload(&ethernet(0x0800, &ipv4_of(6, 1, 2, &header, 0)), 14 + 40 + 100_000), 100_000);
 }
 

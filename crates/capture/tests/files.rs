@@ -1,4 +1,4 @@
-//! Files of captures, in all the ways in which they are written.
+//! Capture files in all their variants.
 
 mod common;
 
@@ -47,7 +47,7 @@ fn a_pcap_file_says_its_byte_order_and_its_unit_of_time_by_its_first_bytes() {
 }
 
 #[test]
-fn the_packets_before_the_place_where_a_file_was_cut_off_are_read() {
+fn the_packets_before_the_cut_of_a_file_are_read() {
     let whole = pcap(0xa1b2_c3d4, false, 1, &[(1, 0, vec![1; 40], 40), (2, 0, vec![2; 40], 40)]);
     for cut in 1..56 {
         let (found, error) = packets(&whole[..whole.len() - cut]);

@@ -1,4 +1,4 @@
-//! Whatever comes in, reading returns, and what it says fits together.
+//! For any input, reading terminates and its results are consistent.
 
 mod common;
 

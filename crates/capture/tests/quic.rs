@@ -1,4 +1,4 @@
-//! What is seen of connections of QUIC.
+//! Observations of QUIC connections.
 
 mod common;
 

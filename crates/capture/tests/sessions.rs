@@ -22,25 +22,29 @@ fn segment(seq: u32) -> Vec<u8> {
 }
 
 #[test]
-fn packets_of_several_files_come_in_the_order_of_their_times_and_each_file_is_a_place() {
+fn packets_of_several_files_come_in_the_order_of_their_times_and_each_file_is_a_vantage_point() {
     let near = raw(&[(0, segment(1)), (20, segment(2)), (40, segment(3))]);
     let far = raw(&[(10, segment(1)), (30, segment(2)), (50, segment(3))]);
     let (session, found) = session(&[near, far]).unwrap();
-    let order: Vec<_> = found.segments.iter().map(|each| (each.seq, each.place)).collect();
+    let order: Vec<_> = found.segments.iter().map(|each| (each.seq, each.vantage_point)).collect();
     assert_eq!(order, [(1, 0), (1, 1), (2, 0), (2, 1), (3, 0), (3, 1)]);
-    let places: Vec<_> = session.places.iter().map(|place| (place.file.as_str(), place.packets)).collect();
-    assert_eq!(places, [("0.pcap", 3), ("1.pcap", 3)]);
+    let vantage_points: Vec<_> = session
+        .vantage_points
+        .iter()
+        .map(|vantage_point| (vantage_point.file.as_str(), vantage_point.packets))
+        .collect();
+    assert_eq!(vantage_points, [("0.pcap", 3), ("1.pcap", 3)]);
     assert_eq!(session.last_ns.unwrap() - session.first_ns.unwrap(), 50_000_000);
 }
 
 #[test]
-fn files_that_continue_each_other_are_one_place() {
+fn files_that_continue_each_other_are_one_vantage_point() {
     let later = raw(&[(30, segment(3)), (40, segment(4))]);
     let earlier = raw(&[(0, segment(1)), (20, segment(2))]);
     let (session, found) = session(&[later, earlier]).unwrap();
     assert_eq!(found.segments.iter().map(|each| each.seq).collect::<Vec<_>>(), [1, 2, 3, 4]);
-    assert_eq!(session.places.len(), 1);
-    assert_eq!((session.places[0].packets, session.places[0].file.as_str()), (4, "1.pcap"));
+    assert_eq!(session.vantage_points.len(), 1);
+    assert_eq!((session.vantage_points[0].packets, session.vantage_points[0].file.as_str()), (4, "1.pcap"));
 }
 
 #[test]
@@ -55,9 +59,9 @@ fn what_a_capture_could_not_keep_is_reported() {
     file.extend([6, 0, 0, 0, 100]);
     let (session, found) = session(&[file]).unwrap();
     assert_eq!(found.segments[1].payload_bytes, 9000);
-    let place = &session.places[0];
+    let vantage_point = &session.vantage_points[0];
     assert_eq!(
-        (place.interface.as_deref(), place.snap_bytes, place.lost, place.backwards),
+        (vantage_point.interface.as_deref(), vantage_point.snap_bytes, vantage_point.lost, vantage_point.backwards),
         (Some("ppp0"), 40, Some(12), 1)
     );
     let counts = &session.counts;
@@ -159,19 +163,23 @@ fn the_sections_of_a_file_are_read_as_one_capture() {
     let second = sections(true, &[b"lo", b"eth0"], &[(1, 20, 3), (1, 30, 4), (0, 35, 5)]);
     let third = sections(false, &[b"eth0", b"lo"], &[(0, 40, 6), (1, 50, 7)]);
     let (session, found) = session(&[[first, second, third].concat()]).unwrap();
-    let order: Vec<_> = found.segments.iter().map(|each| (each.seq, each.place)).collect();
+    let order: Vec<_> = found.segments.iter().map(|each| (each.seq, each.vantage_point)).collect();
     assert_eq!(order, [(1, 0), (2, 0), (3, 0), (4, 0), (5, 1), (6, 0), (7, 1)]);
-    let places: Vec<_> = session.places.iter().map(|place| (place.interface.as_deref(), place.packets)).collect();
-    assert_eq!(places, [(Some("eth0"), 5), (Some("lo"), 2)]);
+    let vantage_points: Vec<_> = session
+        .vantage_points
+        .iter()
+        .map(|vantage_point| (vantage_point.interface.as_deref(), vantage_point.packets))
+        .collect();
+    assert_eq!(vantage_points, [(Some("eth0"), 5), (Some("lo"), 2)]);
     assert_eq!(session.counts.before_first, 0);
 }
 
 #[test]
-fn sections_that_were_captured_at_the_same_time_are_two_places() {
+fn sections_that_were_captured_at_the_same_time_are_two_vantage_points() {
     let first = sections(false, &[b"eth0"], &[(0, 0, 1), (0, 100, 2)]);
     let second = sections(false, &[b"eth0"], &[(0, 50, 1), (0, 150, 2)]);
     let (both, _) = session(&[[first.clone(), second.clone()].concat()]).unwrap();
-    assert_eq!(both.places.len(), 2);
+    assert_eq!(both.vantage_points.len(), 2);
     let (wrong_order, _) = session(&[[second, first].concat()]).unwrap();
     assert_eq!(wrong_order.counts.before_first, 1);
 }
@@ -188,7 +196,7 @@ fn interfaces_without_names_go_on_in_the_next_section_in_their_order() {
         file
     };
     let (session, _) = session(&[[half(0), half(10)].concat()]).unwrap();
-    assert_eq!(session.places.iter().map(|place| place.packets).collect::<Vec<_>>(), [2, 2]);
+    assert_eq!(session.vantage_points.iter().map(|vantage_point| vantage_point.packets).collect::<Vec<_>>(), [2, 2]);
 }
 
 fn acknowledgement(ack: u32) -> Vec<u8> {
@@ -203,7 +211,7 @@ fn files_of_one_direction_each_are_put_together() {
         let (session, found) = session(&files).unwrap();
         assert_eq!(session.put_together, Some([0, 1]));
         assert!(found.segments.iter().all(|segment| segment.file == 0));
-        assert_eq!(session.places.len(), 2);
+        assert_eq!(session.vantage_points.len(), 2);
     }
     let asked = raw(&[(0, ipv4(1, 1, 2, &echo(false, 9, 1)))]);
     let answered = raw(&[(30, ipv4(1, 2, 1, &echo(true, 9, 1)))]);

@@ -1,37 +1,37 @@
-//! A connection, as each vantage point where it was captured shows it.
+//! A connection, as seen from each vantage point.
 
 use bufferscope_records::{
     FlowDirection, Half, Method, OneWayRow, Recorder, RetransmissionKind, RetransmissionRow, RoundTripRow, Sink,
 };
 
+use super::capture_points::CapturePoints;
 use super::flow::{Flow, FlowSummary};
 use super::one_way::Pairs;
 use super::skew;
 use super::stamps::Stamped;
-use super::standpoint::Standpoint;
 use super::stream::{Acknowledgement, Sent, Stream};
 use crate::{Endpoint, Flags, Segment};
 
-/// Vantage points whose view of one connection is followed.
+/// Maximum number of vantage points that are followed for one connection.
 const MOST_VIEWS: usize = 4;
 /// Round trips before the first data: those of the handshake, at each vantage point.
 const MOST_EARLY: usize = 2 * MOST_VIEWS;
 
-/// What one vantage point shows of a connection, or two vantage points that show a direction each.
+/// A connection as seen from one vantage point, or from two that see one direction each.
 #[derive(Debug)]
 struct View {
-    from: Standpoint,
+    from: CapturePoints,
     /// By direction: 0 is from the first end.
     streams: [Stream; 2],
-    /// The window scale that the sender of each direction announced; the inner `None`: it announced none.
+    /// The window scale that the sender of each direction announced. Inner `None`: it announced none.
     scales: [Option<Option<u8>>; 2],
     /// The time to live of the first segment of each direction.
     ttls: [Option<u8>; 2],
-    /// Segments of each direction.
+    /// Whether segments of each direction were seen.
     seen: [bool; 2],
 }
 
-/// A round trip at the view of this number: that of the half which ends at the receiver of `direction`.
+/// A round-trip time from the view with this index: that of the half path to the receiver of `direction`.
 #[derive(Clone, Copy, Debug)]
 struct RoundTrip {
     view: usize,
@@ -46,10 +46,10 @@ struct RoundTrip {
 pub(super) struct Connection {
     ends: [Endpoint; 2],
     views: Vec<View>,
-    /// Which view the rows of each direction come from.
+    /// The view from which the rows of each direction come.
     nearest: [usize; 2],
     flows: [Option<Flow>; 2],
-    /// Round trips that were seen before a direction had data and so became a flow.
+    /// Round trips that were seen before a direction became a flow with its first data.
     early: Vec<RoundTrip>,
     last_ns: i64,
     was_reset: bool,
@@ -57,15 +57,15 @@ pub(super) struct Connection {
     opened_with: [Option<u32>; 2],
     /// The packets of each direction at the first two vantage points, once there are two.
     pairs: Option<Box<[Pairs; 2]>>,
-    /// By how much the second vantage point's clock is faster than the first's. Known at the end, if at all.
+    /// The skew of the second vantage point's clock relative to the first's. It is determined at the end, if at all.
     skew: Option<f64>,
 }
 
-/// What a connection needs from the analysis to record what it sees.
+/// The parts of the analysis that a connection needs to record its rows.
 pub(super) struct Context<'a, S: Sink> {
     pub(super) recorder: &'a mut Recorder<S>,
     pub(super) interval_ns: i64,
-    /// The number of the flow that is found next.
+    /// The number of the next flow.
     pub(super) next_flow: &'a mut u32,
     pub(super) sampled: &'a mut u64,
 }
@@ -95,7 +95,7 @@ impl Connection {
             }
     }
 
-    /// Whether it has ended, as far as its nearest vantage points show.
+    /// Whether it has ended, as seen from its nearest vantage points.
     pub(super) fn is_over(&self) -> bool {
         self.was_reset || self.views.iter().any(|view| view.streams.iter().all(Stream::is_over))
     }
@@ -108,13 +108,13 @@ impl Connection {
         self.last_ns
     }
 
-    /// Ranges in memory.
+    /// Number of ranges in memory.
     pub(super) fn held(&self) -> usize {
         let pairs: usize = self.pairs.iter().flat_map(|pairs| pairs.iter()).map(Pairs::held).sum();
         pairs + self.views.iter().flat_map(|view| &view.streams).map(Stream::held).sum::<usize>()
     }
 
-    /// One segment, from the end of number `direction`.
+    /// Processes a segment sent by the end `direction`.
     pub(super) fn segment<S: Sink>(&mut self, segment: &Segment, direction: usize, context: &mut Context<'_, S>) {
         let Some(index) = self.view(segment, direction) else { return };
         self.last_ns = self.last_ns.max(segment.t_ns);
@@ -153,7 +153,7 @@ impl Connection {
 
     /// The view of a segment's vantage point, or `None` if there are too many.
     fn view(&mut self, segment: &Segment, direction: usize) -> Option<usize> {
-        let known = Standpoint::find(self.views.iter_mut().map(|view| &mut view.from), segment, direction);
+        let known = CapturePoints::find(self.views.iter_mut().map(|view| &mut view.from), segment, direction);
         if known.is_some() {
             return known;
         }
@@ -161,7 +161,7 @@ impl Connection {
             return None;
         }
         self.views.push(View {
-            from: Standpoint::new(segment, direction),
+            from: CapturePoints::new(segment, direction),
             streams: Default::default(),
             scales: [None; 2],
             ttls: [None; 2],
@@ -170,7 +170,7 @@ impl Connection {
         Some(self.views.len() - 1)
     }
 
-    /// The vantage point nearest a sender has its packets with the highest time to live.
+    /// Updates the vantage point nearest to a sender: the one that sees its packets with the highest time to live.
     fn choose_nearest(&mut self, index: usize, direction: usize, ttl: u8) {
         if self.views[index].ttls[direction].is_some() {
             return;
@@ -182,7 +182,7 @@ impl Connection {
         }
     }
 
-    /// A direction becomes a flow with its first payload.
+    /// Makes a direction a flow at its first payload.
     fn name_flow<S: Sink>(&mut self, segment: &Segment, direction: usize, context: &mut Context<'_, S>) {
         if segment.payload_bytes == 0 || self.flows[direction].is_some() {
             return;
@@ -199,7 +199,7 @@ impl Connection {
         }
     }
 
-    /// The samples that were due before this time. Without acknowledgements nothing is known that could be sampled.
+    /// Records the samples that were due before this time. Without acknowledgements there is nothing to sample.
     fn sample<S: Sink>(&mut self, t_ns: i64, context: &mut Context<'_, S>) {
         for direction in [0, 1] {
             let Some(flow) = &mut self.flows[direction] else { continue };
@@ -213,7 +213,8 @@ impl Connection {
         }
     }
 
-    /// A round-trip time to the receiver of one direction is one to the sender of the other.
+    /// Records a round-trip time for both directions: the half path to the receiver of one is that to the sender of the
+    /// other.
     fn round_trip<S: Sink>(&mut self, seen: RoundTrip, context: &mut Context<'_, S>) {
         if self.flows.iter().any(Option::is_none) && self.early.len() < MOST_EARLY {
             self.early.push(seen);
@@ -223,7 +224,7 @@ impl Connection {
         }
     }
 
-    /// The round trip as one of the flow of a direction, if there is one yet.
+    /// Records a round trip for the flow of a direction, if there is one yet.
     fn record_round_trip<S: Sink>(&mut self, direction: usize, seen: RoundTrip, context: &mut Context<'_, S>) {
         let Some(flow) = &mut self.flows[direction] else { return };
         if self.nearest[direction] != seen.view {
@@ -236,7 +237,7 @@ impl Connection {
         context.recorder.round_trip(row);
     }
 
-    /// Records the retransmissions of which no more will be known.
+    /// Records the retransmissions whose classification is final.
     fn settle<S: Sink>(&mut self, index: usize, direction: usize, at_end: bool, context: &mut Context<'_, S>) {
         while let Some(again) = self.views[index].streams[direction].settled(at_end) {
             let is_nearest = self.nearest[direction] == index;
@@ -260,7 +261,7 @@ impl Connection {
         }
     }
 
-    /// Its end: the last samples, and the summaries of its flows.
+    /// Ends the connection: records the last samples, and returns the summaries of its flows.
     pub(super) fn finish<S: Sink>(mut self, context: &mut Context<'_, S>) -> impl Iterator<Item = FlowSummary> {
         for index in 0..self.views.len() {
             for direction in [0, 1] {
@@ -280,7 +281,7 @@ impl Connection {
         [0, 1].into_iter().filter_map(move |direction| self.summary(direction))
     }
 
-    /// By how much the second vantage point's clock is faster than the first's; `None`: not known.
+    /// The skew of the second vantage point's clock relative to the first's; `None`: not known.
     fn find_skew(&self) -> Option<f64> {
         let pairs = self.pairs.as_ref()?;
         if self.views[0].from.has_the_clock_of(&self.views[1].from) {
@@ -288,7 +289,7 @@ impl Connection {
         }
         let mut ways = [Vec::new(), Vec::new()];
         for direction in [0, 1] {
-            // What passes the first vantage point first goes towards the second.
+            // Packets that pass the first vantage point first travel towards the second.
             let first = self.nearest[direction].min(1);
             ways[first].extend(pairs[direction].delays(first));
         }
@@ -296,7 +297,7 @@ impl Connection {
         skew::skew(towards, back)
     }
 
-    /// The changes of the one-way delays, with the data of each flow and with its acknowledgements.
+    /// Records the changes of the one-way delays of each flow's data and acknowledgements.
     fn record_one_way<S: Sink>(&self, context: &mut Context<'_, S>) {
         let Some(pairs) = &self.pairs else { return };
         for direction in [0, 1] {
@@ -316,10 +317,10 @@ impl Connection {
         }
     }
 
-    /// The vantage points of a direction besides that of its flow.
+    /// The vantage points that saw a direction, except that of its flow.
     fn others(&self, direction: usize) -> impl Iterator<Item = u16> {
         let others = self.views.iter().enumerate().filter(move |(index, _)| *index != self.nearest[direction]);
-        others.map(move |(_, view)| view.from.place_of(direction))
+        others.map(move |(_, view)| view.from.vantage_point_of(direction))
     }
 
     fn summary(&self, direction: usize) -> Option<FlowSummary> {
@@ -332,8 +333,8 @@ impl Connection {
             name: format!("{}/{}", super::TRAFFIC, flow.number),
             from: flow.from.into(),
             to: flow.to.into(),
-            place: nearest.from.place_of(direction),
-            other_places: self.others(direction).collect(),
+            vantage_point: nearest.from.vantage_point_of(direction),
+            other_vantage_points: self.others(direction).collect(),
             first_ns: u64::try_from(flow.first_ns).unwrap_or(0),
             last_ns: u64::try_from(self.last_ns).unwrap_or(0),
             segments: counts.segments,
@@ -360,7 +361,7 @@ impl Connection {
 }
 
 impl View {
-    /// The segment in its own direction. Returns whether it brought bytes that no segment had before.
+    /// Processes a segment in its own direction. Returns whether it has new bytes.
     fn stamped(&mut self, segment: &Segment, direction: usize) -> bool {
         let stream = &mut self.streams[direction];
         let syn = segment.flags.has(Flags::SYN);
@@ -376,14 +377,14 @@ impl View {
         sent == Some(Sent::New)
     }
 
-    /// The echo that it brings of a timestamp of the other direction.
+    /// Processes its echo of a timestamp of the other direction.
     fn echoed(&mut self, segment: &Segment, direction: usize, new: bool) -> Option<u64> {
         let (_, echo) = segment.options.timestamps?;
         let stamps = &mut self.streams[1 - direction].stamps;
         if segment.flags.has(Flags::ACK) { stamps.echoed(echo, segment.t_ns, new) } else { None }
     }
 
-    /// Its acknowledgement of the other direction.
+    /// Processes its acknowledgement of the other direction.
     fn acknowledged(&mut self, segment: &Segment, direction: usize) -> Option<u64> {
         if !segment.flags.has(Flags::ACK) {
             return None;

@@ -7,7 +7,7 @@ use super::halves::Halves;
 use super::stream::Stream;
 use crate::Endpoint;
 
-/// What is known of a flow besides the state of its stream.
+/// The state of a flow besides that of its stream.
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
     pub(super) number: u32,
@@ -23,7 +23,7 @@ pub(super) struct Flow {
 /// Retransmissions by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Kinds {
-    /// Of a SYN.
+    /// Retransmissions of a SYN.
     pub syn: u64,
     /// After duplicate or selective acknowledgements.
     pub fast: u64,
@@ -31,9 +31,9 @@ pub struct Kinds {
     pub timeout: u64,
     /// Of the last segment, as a probe.
     pub tail_loss_probe: u64,
-    /// Whose first copy was lost before the vantage point.
+    /// Retransmissions whose first copy was lost before the vantage point.
     pub late: u64,
-    /// Of all these, how many are known to have been needless.
+    /// How many of all these are known to be spurious.
     pub spurious: u64,
 }
 
@@ -61,10 +61,12 @@ pub struct FlowSummary {
     pub from: End,
     /// Its receiver.
     pub to: End,
-    /// The vantage point whose capture the rows come from: that nearest the sender, by the time to live.
-    pub place: u16,
-    /// Other vantage points that have the same flow.
-    pub other_places: Vec<u16>,
+    /// The vantage point from which the rows come: the nearest to the sender, by the time to live.
+    #[serde(rename = "place")]
+    pub vantage_point: u16,
+    /// Other vantage points that saw the same flow.
+    #[serde(rename = "other_places")]
+    pub other_vantage_points: Vec<u16>,
     /// When its first segment with data was seen, since the start.
     pub first_ns: u64,
     /// When its last segment was seen.
@@ -75,7 +77,7 @@ pub struct FlowSummary {
     pub delivered_bytes: Option<u64>,
     /// The largest number of bytes in flight; `None`: no acknowledgement was captured.
     pub largest_flight_bytes: Option<u64>,
-    /// The largest ordinary payload of a segment.
+    /// The largest payload of an ordinary (not offloaded) segment.
     pub mss_bytes: u32,
     /// Retransmissions by kind.
     pub retransmissions: Kinds,
@@ -89,7 +91,7 @@ pub struct FlowSummary {
     pub window_probes: u64,
     /// Bytes that were acknowledged and never seen: the capture lost them.
     pub unseen_bytes: u64,
-    /// Segments of more than a packet, made by offload.
+    /// Segments larger than a packet, because of offload.
     pub jumbos: u64,
     /// Times at which the receiver advertised a window of zero.
     pub zero_windows: u64,
@@ -105,8 +107,7 @@ pub struct FlowSummary {
     pub window_scale_known: bool,
     /// Whether both directions were captured.
     pub both_directions: bool,
-    /// By how much the clock of the second of two vantage points is faster than that of the first, as a share; `None`:
-    /// not known.
+    /// The skew of the second vantage point's clock relative to the first's, as a fraction; `None`: not known.
     pub clock_skew: Option<f64>,
 }
 
@@ -124,8 +125,8 @@ impl Flow {
         }
     }
 
-    /// The times before `t_ns` at which samples are due. If several are, the state was the same at all of them, and the
-    /// first and the last are enough.
+    /// The times before `t_ns` at which samples are due. If there are several, only the first and the last: the state
+    /// was the same at all of them.
     pub(super) fn due(&mut self, t_ns: i64, interval_ns: i64) -> [Option<i64>; 2] {
         if t_ns < self.next_sample_ns {
             return [None; 2];
@@ -136,7 +137,7 @@ impl Flow {
         [Some(first), (last > first).then_some(last)]
     }
 
-    /// A sample. `at_end`: the last one, for which the few round trips that there are must do.
+    /// A sample. `at_end`: it is the last one, so a few round trips are enough for an estimate.
     pub(super) fn row(&self, t_ns: i64, stream: &Stream, at_end: bool) -> FlowRow {
         let path = self.halves.path(at_end);
         let sees_all = path.is_none_or(|path| path.at_sender);

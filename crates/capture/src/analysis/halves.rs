@@ -1,21 +1,21 @@
-//! The round-trip time of a path, from those of the two halves that a vantage point between its ends sees.
+//! The round-trip time of a path, computed from the round-trip times of the two half paths that a vantage point sees.
 //!
-//! At an end of the path, one half takes no time and shows delayed acknowledgements and applications rather than the
-//! path: then the other half is that of the path. Between the ends, the path is both together. `metrics/round_trips.py`
-//! makes the same choice for the recorded round trips.
+//! If the vantage point is at an end of the path, one half is nearly zero and reflects delayed acknowledgements and
+//! applications; the other half is then the path's round-trip time. Between the ends, the path's is the sum of both.
+//! `metrics/round_trips.py` makes the same choice for the recorded round trips.
 
 use bufferscope_records::{Half, Method};
 
-/// A half that takes less than this share of the other's time is that of an end.
+/// A half that is shorter than this fraction of the other means that the vantage point is at that end.
 const SHORT: f64 = 0.1;
-/// A half that takes less is an end's own time, on the fastest networks, too.
+/// A half that is shorter than this is an end's own processing time, even on the fastest networks.
 const INSTANT_NS: u64 = 300_000;
-/// Echoes of timestamps are used where they are more than this many times the acknowledged segments.
+/// Timestamp echoes are used if there are more than this many for each acknowledged segment.
 const MORE_ECHOES: u64 = 2;
-/// As long as one half shows nothing, it takes so many round trips of the other before they count.
+/// While one half has no round trips, this many of the other are needed for an estimate.
 const FEW: u64 = 8;
 
-/// What one method shows of one half.
+/// The estimate of one half by one method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Estimate {
     count: u64,
@@ -32,12 +32,12 @@ pub(super) struct Halves([[Estimate; 2]; 2]);
 pub(super) struct Path {
     pub(super) least_ns: u64,
     pub(super) smoothed_ns: u64,
-    /// Whether the vantage point is that of the sender, which sees all that is in flight.
+    /// Whether the vantage point is at the sender, so that it sees everything in flight.
     pub(super) at_sender: bool,
 }
 
 impl Halves {
-    /// Another round trip. RFC 6298 says how it is smoothed.
+    /// Adds a round-trip time, smoothed as in RFC 6298.
     pub(super) fn add(&mut self, half: Half, method: Method, rtt_ns: u64) {
         let known = &mut self.0[half as usize][method as usize];
         *known = if known.count == 0 {
@@ -71,7 +71,7 @@ impl Halves {
         }
     }
 
-    /// What shows the most of a half.
+    /// The better of the two estimates of a half.
     fn best(&self, half: Half) -> Option<Estimate> {
         let of = |method| self.0[half as usize][method as usize];
         let (acknowledged, echoed) = (of(Method::Acknowledgement), of(Method::Timestamp));

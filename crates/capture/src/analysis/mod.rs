@@ -1,9 +1,11 @@
-//! What segments show of the connections that they belong to.
+//! Reconstructs connections from their captured segments.
 //!
-//! [`Analysis`] takes segments in the order of capture and records what they show, in bounded memory: of each
-//! connection only what is in flight is kept, and those that are closed or idle are forgotten. Nothing is assumed of the
-//! segments: they may lack their beginnings, one direction, or sense.
+//! [`Analysis`] takes segments in the order of capture and records rows about them, in bounded memory: for each
+//! connection it keeps only the data in flight, and it drops connections that are closed or idle. It makes no
+//! assumptions about the segments: the beginning or one direction of a connection may be missing, and headers may be
+//! nonsense.
 
+mod capture_points;
 mod connection;
 mod flow;
 mod halves;
@@ -12,7 +14,6 @@ mod ranges;
 mod rounds;
 mod skew;
 mod stamps;
-mod standpoint;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -28,13 +29,13 @@ pub use flow::{End, FlowSummary, Kinds};
 
 /// The name of the traffic whose flows are those of the captures: `tcp/1`, `tcp/2`, ...
 pub const TRAFFIC: &str = "tcp";
-/// Segments between two looks for connections that are over.
+/// Number of segments between two searches for connections that are over.
 const SWEEP_SEGMENTS: u64 = 1 << 16;
 /// A closed connection may still have retransmissions under way.
 const CLOSED_NS: i64 = 60_000_000_000;
-/// What was silent for longer is taken for over.
+/// Connections that were silent for longer are considered over.
 const IDLE_NS: i64 = 600_000_000_000;
-/// Ranges in memory, of all connections: about 64 bytes each.
+/// Maximum number of ranges in memory for all connections; a range has about 64 bytes.
 const MOST_RANGES: usize = 2_000_000;
 
 /// How much is kept and recorded.
@@ -56,16 +57,16 @@ impl Default for Settings {
     }
 }
 
-/// What the segments show besides the records.
+/// The results of the analysis besides the records.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
-    /// The flows, in the order of their ends; only the first of them if there are too many.
+    /// The flows, in the order in which they ended; only the first ones if there are too many.
     pub flows: Vec<FlowSummary>,
     /// Flows that are in the records.
     pub flows_recorded: u64,
-    /// Segments of connections that were not followed, because there were too many at a time.
+    /// Segments of connections that were not followed, because there were too many at the same time.
     pub segments_left_out: u64,
-    /// The time between two samples of a flow at the end. It is longer than asked for if there were too many.
+    /// The time between two samples of a flow at the end. It is longer than requested if there were too many samples.
     pub sample_interval_ns: u64,
     /// The largest ordinary payload of the flow with the most data; `None`: there was no data.
     pub mss_bytes: Option<u32>,
@@ -77,10 +78,10 @@ pub struct Analysis {
     settings: Settings,
     interval_ns: i64,
     numbers: HashMap<[Endpoint; 2], u32>,
-    /// Connections by number, with those that are free.
+    /// Connections by number; `None`: the number is free.
     connections: Vec<Option<Box<Connection>>>,
     free: Vec<u32>,
-    /// The last segment's connection: most often the next one's, too.
+    /// The connection of the last segment, a cache: the next segment mostly belongs to it, too.
     last: Option<([Endpoint; 2], u32)>,
     next_flow: u32,
     sampled: u64,
@@ -90,7 +91,7 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// An analysis of no segments yet.
+    /// An analysis that has seen no segments yet.
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
@@ -107,7 +108,7 @@ impl Analysis {
         }
     }
 
-    /// The next segment. The times of the records count from `start_ns`; what is earlier counts as at that time.
+    /// Processes the next segment. Times in the records count from `start_ns`; an earlier segment gets that time.
     pub fn segment<S: Sink>(&mut self, segment: &Segment, start_ns: i64, recorder: &mut Recorder<S>) {
         let t_ns = segment.t_ns.saturating_sub(start_ns).clamp(0, i64::MAX / 4);
         let segment = &Segment { t_ns, ..*segment };
@@ -163,7 +164,7 @@ impl Analysis {
         Some(number)
     }
 
-    /// Finishes the connections that are over. If those that remain hold too much, all are finished.
+    /// Finishes the connections that are over. If the others still need too much memory, finishes them all.
     fn sweep<S: Sink>(&mut self, now_ns: i64, recorder: &mut Recorder<S>) {
         let held: usize = self.connections.iter().flatten().map(|connection| connection.held()).sum();
         let full = held > MOST_RANGES;
@@ -189,7 +190,7 @@ impl Analysis {
         self.last = None;
     }
 
-    /// The end of all captures.
+    /// Ends the analysis after the last segment.
     pub fn finish<S: Sink>(mut self, recorder: &mut Recorder<S>) -> Summary {
         let mut context = Context {
             recorder,

@@ -1,18 +1,19 @@
-//! Packets that were captured at two vantage points: by how much their delay between the two changes.
+//! Changes of the one-way delay of packets between two vantage points.
 
 use std::collections::VecDeque;
 
 use super::skew::Delay;
 use crate::{Options, Segment};
 
-/// Packets that wait for the other vantage point.
+/// Maximum number of packets that have been seen at one vantage point only.
 const MOST_WAITING: usize = 4096;
-/// How far ahead of the next one a packet is looked for: those in between were lost, or overtaken.
+/// How many packets to search for a match: packets in between were lost or overtaken.
 const MOST_AHEAD: usize = 256;
-/// Pairs kept for one direction. Beyond it every second is forgotten, and fewer are taken from then on.
+/// Maximum number of pairs for one direction. Beyond that, every second pair is dropped, and the sampling interval
+/// doubles.
 const MOST_PAIRS: usize = 16_384;
 
-/// What distinguishes a packet from others of its direction.
+/// The fields that identify a packet among those of its direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Packet {
     seq: u32,
@@ -23,7 +24,7 @@ struct Packet {
     options: Options,
 }
 
-/// When a packet passed each of two vantage points.
+/// The times at which a packet passed the two vantage points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) times_ns: [i64; 2],
@@ -36,24 +37,24 @@ pub(super) struct Pairs {
     waiting: [VecDeque<(Packet, i64)>; 2],
     pairs: Vec<Pair>,
     matched: u64,
-    /// One of this many pairs is kept, as a power of two.
+    /// One in 2^n pairs is kept.
     thinning: u32,
 }
 
 impl Pairs {
-    /// A packet at the first vantage point (0) or the second (1).
-    pub(super) fn seen(&mut self, segment: &Segment, place: usize) {
+    /// Processes a packet that was seen at the first (0) or the second (1) vantage point.
+    pub(super) fn seen(&mut self, segment: &Segment, vantage_point: usize) {
         let &Segment { t_ns, seq, ack, payload_bytes, window, ip_id, options, .. } = segment;
         let packet = Packet { seq, ack, payload_bytes, window, ip_id, options };
-        let other = &mut self.waiting[1 - place];
+        let other = &mut self.waiting[1 - vantage_point];
         if let Some(index) = other.iter().take(MOST_AHEAD).position(|(waiting, _)| *waiting == packet) {
             let other_ns = other[index].1;
             other.drain(..=index);
-            let times_ns = if place == 0 { [t_ns, other_ns] } else { [other_ns, t_ns] };
+            let times_ns = if vantage_point == 0 { [t_ns, other_ns] } else { [other_ns, t_ns] };
             self.keep(Pair { times_ns, has_data: payload_bytes > 0 });
             return;
         }
-        let own = &mut self.waiting[place];
+        let own = &mut self.waiting[vantage_point];
         if own.len() == MOST_WAITING {
             own.pop_front();
         }
@@ -76,12 +77,12 @@ impl Pairs {
         self.pairs.push(pair);
     }
 
-    /// Pairs and packets in memory.
+    /// Number of pairs and packets in memory.
     pub(super) fn held(&self) -> usize {
         self.pairs.len() + self.waiting.iter().map(VecDeque::len).sum::<usize>()
     }
 
-    /// The delays from the vantage point `first` to the other, by the time at the first.
+    /// The delays from the vantage point `first` to the other, with the times at the first.
     pub(super) fn delays(&self, first: usize) -> impl Iterator<Item = Delay> {
         let delay = move |pair: &Pair| Delay {
             t_ns: pair.times_ns[first],
@@ -91,8 +92,8 @@ impl Pairs {
     }
 
     /// Each packet's time at the vantage point `first`, whether it has data, and by how much its delay to the other
-    /// exceeds the smallest. The offset between the two clocks cancels out. `skew` is by how much the other vantage
-    /// point's is faster.
+    /// exceeds the smallest. The offset between the two clocks cancels out. `skew` is that of the other vantage point's
+    /// clock.
     pub(super) fn changes(&self, first: usize, skew: f64) -> impl Iterator<Item = (i64, bool, u64)> {
         let straight = move |Delay { t_ns, delay_ns }: Delay| delay_ns.saturating_sub((skew * t_ns as f64) as i64);
         let least = self.delays(first).map(straight).min().unwrap_or(0);

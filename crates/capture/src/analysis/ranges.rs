@@ -1,11 +1,11 @@
-//! What of a stream was sent and is not acknowledged: ranges of sequence numbers, in order and without gaps.
+//! The outstanding data of a stream: ranges of sequence numbers, in order and without gaps.
 //!
-//! Sequence numbers are 64 bits wide here, so that they never wrap: [`unwrap`] finds the one that is meant.
+//! Sequence numbers are 64 bits wide here, so that they never wrap; [`unwrap`] extends those of TCP.
 
 use std::collections::VecDeque;
 
-/// Ranges kept for one stream. A window of 20 MB of full-size segments has as many. Beyond it the last range grows, and
-/// yields no round-trip time.
+/// Maximum number of ranges for one stream: that of a window of 20 MB in full-size segments. Beyond it, the last range
+/// grows and yields no round-trip time.
 const MOST_RANGES: usize = 16_384;
 
 /// The number nearest to `near` whose low 32 bits are `sequence`.
@@ -14,14 +14,14 @@ pub(super) fn unwrap(sequence: u32, near: i64) -> i64 {
     near + i64::from(sequence.wrapping_sub(near as u32) as i32)
 }
 
-/// Bytes that were sent together, or that must have been sent since later ones were.
+/// Bytes that were sent together, or that were not seen but must have been sent, because later ones were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) start: i64,
     pub(super) end: i64,
     /// When it was sent last.
     pub(super) t_ns: i64,
-    /// How often it was seen: 0 if only later bytes were.
+    /// How often it was seen; 0 if only later bytes were seen.
     pub(super) seen: u16,
     pub(super) sacked: bool,
     pub(super) ip_id: Option<u16>,
@@ -34,12 +34,12 @@ impl Range {
     }
 }
 
-/// What an acknowledgement covered.
+/// The ranges that an acknowledgement covered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Covered {
-    /// When the newest range was sent that was seen once and not covered before.
+    /// When the newest range was sent, among those seen exactly once and not covered before.
     pub(super) newest_ns: Option<i64>,
-    /// A range was among them that was seen more than once, or not at all: the newest may have arrived long ago.
+    /// Whether a range among them was seen more than once or not at all; then the newest may have arrived long ago.
     pub(super) retransmitted: bool,
     /// Bytes that were never seen.
     pub(super) unseen_bytes: u64,
@@ -64,7 +64,7 @@ impl Covered {
 pub(super) struct Ranges {
     ranges: VecDeque<Range>,
     sacked_bytes: u64,
-    /// The blocks of the last selective acknowledgement: what they share with the next one's needs no second look.
+    /// The blocks of the last selective acknowledgement, because the next one mostly repeats them.
     marked: [(i64, i64); 4],
 }
 
@@ -81,7 +81,7 @@ impl Ranges {
         *self = Self::default();
     }
 
-    /// Adds bytes at the end.
+    /// Appends bytes.
     pub(super) fn push(&mut self, range: Range) {
         if self.ranges.len() < MOST_RANGES {
             self.ranges.push_back(range);
@@ -91,7 +91,7 @@ impl Ranges {
         }
     }
 
-    /// The cumulative acknowledgement of all bytes before `ack`.
+    /// Processes a cumulative acknowledgement of all bytes before `ack`.
     pub(super) fn acknowledge(&mut self, ack: i64) -> Covered {
         let mut covered = Covered::default();
         while let Some(front) = self.ranges.front_mut() {
@@ -109,11 +109,11 @@ impl Ranges {
         covered
     }
 
-    /// A selective acknowledgement, whose blocks are within what was sent.
+    /// Processes a selective acknowledgement, whose blocks are within what was sent.
     pub(super) fn select(&mut self, blocks: &[(i64, i64)]) -> Covered {
         let mut covered = Covered::default();
         for &(start, end) in blocks {
-            // A block mostly grows at one end.
+            // Usually a block grows at one end only.
             let known =
                 self.marked.iter().copied().find(|known| known.0 >= start && known.1 <= end && known.0 < known.1);
             match known {
@@ -150,7 +150,7 @@ impl Ranges {
         }
     }
 
-    /// The ranges between two sequence numbers, which become their boundaries.
+    /// The ranges between two sequence numbers, after splitting ranges there.
     pub(super) fn between(&mut self, start: i64, end: i64) -> impl Iterator<Item = &mut Range> {
         self.split(start);
         self.split(end);
@@ -163,7 +163,7 @@ impl Ranges {
         self.ranges.range(self.index(sequence)..).take(64).find(|range| range.seen > 0)
     }
 
-    /// Segments of this size before a sequence number that were sent once, and not acknowledged selectively.
+    /// Number of segments of this size before a sequence number that were sent once and not acknowledged selectively.
     pub(super) fn missing_before(&self, sequence: i64, mss_bytes: u64) -> u64 {
         let before = self.ranges.iter().take_while(|range| range.start < sequence);
         before.filter(|range| !range.sacked && range.seen <= 1).map(|range| range.bytes().div_ceil(mss_bytes)).sum()
@@ -174,8 +174,8 @@ impl Ranges {
         self.ranges.partition_point(|range| range.end <= sequence)
     }
 
-    /// Makes a sequence number the boundary of two ranges, if it is inside one. Parts of what offload sent at once are
-    /// lost and acknowledged one by one.
+    /// Splits a range at a sequence number, if it is inside one. The parts of an offloaded segment are lost and
+    /// acknowledged separately.
     fn split(&mut self, sequence: i64) {
         let index = self.index(sequence);
         if let Some(range) = self.ranges.get_mut(index)

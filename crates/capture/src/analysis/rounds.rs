@@ -1,4 +1,4 @@
-//! The congestion window, inferred: the largest flight of a round trip in which nothing else limited the sender.
+//! Estimates the congestion window: the largest flight of a round trip in which nothing else limited the sender.
 
 /// One round trip after the other.
 #[derive(Debug, Default)]
@@ -10,18 +10,19 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    /// The window that the last complete round shows; `None`: the application or the receiver was the limit.
+    /// The window in the last complete round; `None`: the application or the receiver was the limit.
     pub(super) fn cwnd_bytes(&self) -> Option<u64> {
         self.cwnd_bytes
     }
 
-    /// Data was sent. `limited`: it is less than a full segment, or leaves no room for one in the receiver's window.
+    /// Processes sent data. `limited`: it is less than a full segment, or leaves no room for one in the receiver's
+    /// window.
     pub(super) fn sent(&mut self, flight_bytes: u64, limited: bool) {
         self.largest_bytes = self.largest_bytes.max(flight_bytes);
         self.limited |= limited;
     }
 
-    /// All before `ack` is acknowledged, and all before `next` is sent.
+    /// Processes an acknowledgement: all bytes before `ack` are acknowledged, and all before `next` were sent.
     pub(super) fn acknowledged(&mut self, ack: i64, next: i64, flight_bytes: u64) {
         self.limited |= flight_bytes == 0;
         if ack < self.end {

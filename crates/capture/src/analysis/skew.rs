@@ -1,36 +1,37 @@
-//! How much faster one clock runs than another, from packets that went both ways between them.
+//! Estimates the skew between two clocks from packets that travelled between them in both directions.
 //!
-//! Where the second clock is faster, delays seem to grow in one direction and to shrink in the other. Queues only add to
-//! delays, so the line below all delays of a direction that is closest to them (Moon, Skelly and Towsley, INFOCOM 1999)
-//! follows the clocks, unless a queue never empties. Hence only what both directions show, with opposite signs, is taken
-//! for the clocks'.
+//! Where the second clock is faster, delays seem to grow in one direction and to shrink in the other. Queues only add
+//! to delays, so the line below all delays of a direction that is closest to them (Moon, Skelly and Towsley, INFOCOM
+//! 1999) follows the clocks, unless a queue never empties. Hence a slope counts as skew only if both directions have
+//! it, with opposite signs.
 
-/// Fewer delays of a direction show nothing.
+/// Minimum number of delays in each direction.
 const LEAST_DELAYS: usize = 100;
-/// Neither does a shorter time: a queue may well grow for that long.
+/// Minimum time span. A queue may grow for any shorter time.
 const LEAST_SPAN_NS: i64 = 10_000_000_000;
-/// Oscillators are within some 100 parts per million of their frequency. What differs by more was set, not slow.
+/// Maximum skew. Oscillators are within about 100 parts per million of their frequency; a clock that differs by more
+/// was adjusted.
 const MOST: f64 = 1e-3;
-/// What is less is not distinguished from chance.
+/// Minimum skew. A smaller one cannot be distinguished from chance.
 const LEAST: f64 = 1e-6;
 
-/// A delay, and when it was seen.
+/// A delay, and the time at which it was observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Delay {
     pub(super) t_ns: i64,
     pub(super) delay_ns: i64,
 }
 
-/// By how much the second clock is faster, as a share: 1e-5 for 10 parts per million. `towards` are the delays of the
-/// packets towards the vantage point of the second clock, `back` those of the others. `None`: not known.
+/// The skew of the second clock relative to the first, as a fraction: 1e-5 for 10 parts per million. `towards` are the
+/// delays of the packets towards the vantage point of the second clock, `back` those of the others. `None`: not known.
 pub(super) fn skew(towards: Vec<Delay>, back: Vec<Delay>) -> Option<f64> {
     let (growing, shrinking) = (slope_below(towards)?, -slope_below(back)?);
     let share = if growing * shrinking <= 0.0 { 0.0 } else { growing.signum() * growing.abs().min(shrinking.abs()) };
     (share.abs() <= MOST).then_some(if share.abs() < LEAST { 0.0 } else { share })
 }
 
-/// The slope of the line below all delays with the smallest sum of distances to them: that of the edge of their lower
-/// convex hull below their mean time.
+/// The slope of the line below all delays that has the smallest sum of distances to them. That is the edge of their
+/// lower convex hull at their mean time.
 fn slope_below(mut delays: Vec<Delay>) -> Option<f64> {
     delays.sort_unstable();
     let (first, last) = (*delays.first()?, *delays.last()?);
@@ -55,7 +56,7 @@ fn slope_below(mut delays: Vec<Delay>) -> Option<f64> {
     Some((edge[1].1 - edge[0].1) / (edge[1].0 - edge[0].0))
 }
 
-/// Positive if the way from `a` over `b` to `c` turns left.
+/// Positive if the path from `a` over `b` to `c` turns left.
 fn turn(a: (f64, f64), b: (f64, f64), c: (f64, f64)) -> f64 {
     (b.0 - a.0) * (c.1 - a.1) - (b.1 - a.1) * (c.0 - a.0)
 }

@@ -1,15 +1,15 @@
-//! Timestamps that wait for their echo (RFC 7323, section 3).
+//! Timestamps that have not been echoed yet (RFC 7323, section 3).
 //!
-//! A timestamp clock may tick more slowly than a round trip takes, and several segments then have the same value. Its first
-//! echo belongs to the first of them, so only that one counts, and a value that was seen before never enters again. Where
-//! the first segment with a value may have been missed (at the beginning of a capture, after a gap), or was sent a second
-//! time with the same value, the value shows nothing.
+//! A timestamp clock may tick more slowly than a round trip takes, and several segments then have the same value. The
+//! first echo belongs to the first of them, so only that one counts, and a value is entered only once. If the first
+//! segment with a value may have been missed (at the beginning of a capture, after a gap), or was retransmitted with
+//! the same value, the value is not used.
 
 use std::collections::VecDeque;
 
-/// Timestamps kept for one stream: two seconds of a clock of milliseconds.
+/// Maximum number of timestamps for one stream: two seconds of a millisecond clock.
 const MOST_STAMPS: usize = 2048;
-/// An echo on new data may have waited for the application. It counts if that wait was less than this part of the time.
+/// An echo on new data may have waited for the application. It counts if that wait was less than one n-th of the time.
 const WAIT_PART: i64 = 2;
 
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ struct Stamp {
     value: u32,
     /// When the first segment with this value left.
     first_ns: i64,
-    /// When the first one left that is acknowledged on arrival, and so echoed.
+    /// When the first segment with this value left that is acknowledged on arrival and so echoed.
     answered_ns: Option<i64>,
     /// Whether it is ambiguous which segment its echo answers.
     ambiguous: bool,
@@ -27,20 +27,20 @@ struct Stamp {
 #[derive(Debug, Default)]
 pub(super) struct Stamps {
     waiting: VecDeque<Stamp>,
-    /// The latest value that was seen.
+    /// The latest value.
     latest: Option<u32>,
     /// When the other end last sent anything with an echo.
     echoed_ns: Option<i64>,
 }
 
-/// What a segment with a timestamp is, as far as its echo is concerned.
+/// The properties of a segment with a timestamp that affect its echo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamped {
     /// It has payload, or a SYN, so that it is acknowledged on arrival.
     pub(super) answered: bool,
-    /// Segments before it may have been missed that had the same timestamp.
+    /// Earlier segments with the same timestamp may have been missed.
     pub(super) after_gap: bool,
-    /// It repeats what was sent before.
+    /// It is a retransmission.
     pub(super) again: bool,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn later(a: u32, b: u32) -> bool {
 }
 
 impl Stamps {
-    /// A segment left with this timestamp.
+    /// Processes a segment that was sent with this timestamp.
     pub(super) fn sent(&mut self, value: u32, t_ns: i64, segment: Stamped) {
         let Some(latest) = self.latest else {
             // Unless it is a SYN, earlier segments of the same tick may have left before the capture began.
@@ -77,8 +77,9 @@ impl Stamps {
         self.waiting.push_back(Stamp { value, first_ns: t_ns, answered_ns, ambiguous: segment.after_gap });
     }
 
-    /// This timestamp came back at `t_ns`: the time since it left, if this is its first echo. `carries`: the segment
-    /// that brought it has new payload, so that its sender may have waited for the one that it echoes.
+    /// Processes the echo of a timestamp at `t_ns`. Returns the time since it left, if this is its first echo.
+    /// `carries`: the segment with the echo has new payload, so its sender may have waited for the application after
+    /// the echoed segment arrived.
     pub(super) fn echoed(&mut self, value: u32, t_ns: i64, carries: bool) -> Option<u64> {
         let before_ns = self.echoed_ns.replace(t_ns);
         while let Some(&first) = self.waiting.front() {
@@ -97,8 +98,8 @@ impl Stamps {
 }
 
 impl Stamp {
-    /// When the segment left that an echo answers; `None`: it is ambiguous. `before_ns` is when the other end sent the
-    /// segment before the echo, `next_ns` when the next value left.
+    /// When the echoed segment left; `None`: ambiguous. `before_ns` is when the other end sent the segment before the
+    /// echo, `next_ns` when the next value left.
     fn since(&self, t_ns: i64, carries: bool, before_ns: Option<i64>, next_ns: Option<i64>) -> Option<i64> {
         if self.ambiguous {
             return None;
@@ -108,8 +109,8 @@ impl Stamp {
             Some(answered_ns) if !carries || answered_ns == self.first_ns => Some(answered_ns),
             Some(_) => None,
             None if !carries => None,
-            // New data that no data asked for: it left at the latest before the next value came, and the value came after
-            // the segment before it had left.
+            // New data that answers no data. It was sent before the next value arrived, and the value arrived after the
+            // previous segment was sent.
             None => {
                 let waits =
                     [next_ns.map(|next_ns| next_ns - self.first_ns), before_ns.map(|before_ns| t_ns - before_ns)];

@@ -1,4 +1,4 @@
-//! One direction of a connection, as one vantage point shows it: what its sender sent, and how that was acknowledged.
+//! One direction of a connection, as seen from one vantage point: the sender's data and its acknowledgements.
 
 use std::collections::VecDeque;
 
@@ -9,31 +9,32 @@ use super::rounds::Rounds;
 use super::stamps::{Stamps, later};
 use crate::{Flags, Segment};
 
-/// A jump in sequence numbers that no window explains: the connection is another, or its segments are nonsense.
+/// A jump in sequence numbers that is larger than any window: it is another connection, or the segments are nonsense.
 const JUMP_BYTES: i64 = 1 << 30;
-/// The shortest time after which Linux' retransmission timer expires, less a tick of a slow clock.
+/// Linux' minimum retransmission timeout, less a tick of a slow clock.
 const TIMEOUT_NS: i64 = 190_000_000;
-/// Without other evidence, a segment that comes this late after its successor was reordered, and not retransmitted.
+/// Without other evidence, a segment that arrives at most this long after its successor was reordered, not
+/// retransmitted.
 const REORDERED_NS: i64 = 3_000_000;
-/// A sender that shows no acknowledgements and repeats one byte after so long only asks whether the other end is there.
+/// Without captured acknowledgements, one byte that is repeated after this time is a keep-alive.
 const SILENCE_NS: i64 = 1_000_000_000;
-/// Retransmissions of one stream that may still turn out to be spurious.
+/// Maximum number of retransmissions of one stream that may still turn out to be spurious.
 const MOST_OPEN: usize = 1024;
 
-/// What a segment with payload was.
+/// The classification of a segment with payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
-    /// Bytes that no segment had before.
+    /// New bytes.
     New,
-    /// Bytes that were overtaken on the way, and now arrived.
+    /// Bytes that later ones overtook.
     Reordered,
-    /// The same packet, captured twice or duplicated on the way.
+    /// The same packet again, captured twice or duplicated by the network.
     Duplicate,
-    /// One byte, or none, before those that are awaited (RFC 9293, section 3.8.4).
+    /// At most one byte, just before the next expected one (RFC 9293, section 3.8.4).
     KeepAlive,
-    /// What is sent although the receiver's window is zero, to learn when it opens (RFC 9293, section 3.8.6.1).
+    /// A probe that is sent while the receiver's window is zero (RFC 9293, section 3.8.6.1).
     WindowProbe,
-    /// Bytes that were sent before.
+    /// A retransmission.
     Again(RetransmissionKind),
 }
 
@@ -49,7 +50,7 @@ pub(super) struct Again {
     pub(super) spurious: bool,
 }
 
-/// Why the sender is repeating what it sent, and up to where.
+/// Why the sender is retransmitting, and up to which sequence number.
 #[derive(Clone, Copy, Debug)]
 struct Recovery {
     kind: RetransmissionKind,
@@ -67,9 +68,9 @@ pub(super) struct Acknowledgement<'a> {
 /// The state of one direction.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
-    /// The sequence number of the first byte of payload that is known of; `None`: no segment was seen yet.
+    /// The sequence number of the first known byte of payload; `None`: no segment was seen yet.
     first: Option<i64>,
-    /// Whether a segment of the sender was seen, and not only acknowledgements.
+    /// Whether a segment of the sender was seen, and not just acknowledgements.
     synchronized: bool,
     /// The first byte that was not sent yet.
     pub(super) next: i64,
@@ -82,7 +83,7 @@ pub(super) struct Stream {
     syn_ns: Option<i64>,
     /// Whether segments before the last one may have been missed.
     pub(super) after_gap: bool,
-    /// The bytes that the last probes of a window of zero had.
+    /// The bytes of the last zero-window probes.
     probed: Option<(i64, i64)>,
     ranges: Ranges,
     highest_sacked: i64,
@@ -100,7 +101,7 @@ pub(super) struct Stream {
     pub(super) counts: Counts,
 }
 
-/// What was counted of a stream.
+/// The counters of a stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     pub(super) segments: u64,
@@ -121,7 +122,7 @@ pub(super) struct Counts {
 }
 
 impl Stream {
-    /// A segment of this direction: what it was, if it takes sequence numbers.
+    /// Processes a segment of this direction. Returns its classification, if it occupies sequence numbers.
     pub(super) fn sent(&mut self, segment: &Segment) -> Option<Sent> {
         self.counts.segments += 1;
         self.counts.ce += u64::from(segment.ecn == 3);
@@ -158,16 +159,16 @@ impl Stream {
         Some(sent)
     }
 
-    /// One byte, or none, before those that are awaited. Without acknowledgements, a silence must distinguish it from
-    /// a retransmission.
+    /// Whether a segment has at most one byte, just before the next expected one. Without acknowledgements, only a
+    /// preceding silence distinguishes it from a retransmission.
     fn is_keep_alive(&self, segment: &Segment, start: i64) -> bool {
         let is_short = segment.payload_bytes <= 1 && !segment.flags.has(Flags::FIN) && start + 1 == self.next;
         is_short && self.una.map_or(segment.t_ns - self.active_ns >= SILENCE_NS, |una| una >= self.next)
     }
 
-    /// Takes a probe of a window of zero: the first byte that the window has no room for, or what was sent before the
-    /// window closed and the receiver then had to drop. What selective acknowledgements show to be lost is repaired, and no
-    /// probe.
+    /// Whether a segment is a zero-window probe: it has the first byte beyond the window, or data that was sent before
+    /// the window closed and that the receiver had to drop. Data that selective acknowledgements show to be lost is a
+    /// retransmission, not a probe.
     fn probes(&mut self, segment: &Segment, start: i64, end: i64) -> bool {
         let is_new = start == self.next && segment.payload_bytes == 1;
         let is_old = end <= self.next && self.highest_sacked <= start;
@@ -210,7 +211,8 @@ impl Stream {
         Some(Sent::Again(RetransmissionKind::Syn))
     }
 
-    /// The position of a sequence number in the stream, which begins or begins anew with it if it fits nowhere.
+    /// The 64-bit position of a sequence number in the stream. If the number is not near any known one, the stream
+    /// starts anew with it.
     fn position(&mut self, sequence: u32) -> i64 {
         if self.first.is_none() {
             self.next = unwrap(sequence, 1 << 32);
@@ -218,11 +220,11 @@ impl Stream {
         }
         let start = unwrap(sequence, self.next);
         if !self.synchronized && (start - self.next).abs() <= JUMP_BYTES {
-            // What is between was sent before the capture began.
+            // The bytes in between were sent before the capture began.
             self.next = start;
         }
         if !self.synchronized {
-            // Acknowledgements of what was sent before the capture began are no goodput of its time.
+            // Acknowledgements of data that was sent before the capture began do not count as goodput.
             self.first = self.first.max(Some(start));
         }
         self.synchronized = true;
@@ -245,7 +247,7 @@ impl Stream {
         let sent = if start >= self.next {
             Sent::New
         } else if self.probed.is_some_and(|probed| probed.0 <= start && end.min(self.next) <= probed.1) {
-            // The window opened, and what the probes had is sent for good.
+            // The window opened, and the data of the probes is now sent regularly.
             self.seen_again(segment, start, end.min(self.next), 2);
             if end > self.next { Sent::New } else { Sent::WindowProbe }
         } else {
@@ -282,7 +284,7 @@ impl Stream {
         self.rounds.sent(flight, short || no_room);
     }
 
-    /// Bytes before the highest that was sent.
+    /// Processes bytes below the highest that was sent.
     fn old(&mut self, segment: &Segment, start: i64, end: i64) -> Sent {
         let id = segment.ip_id.filter(|id| *id != 0);
         let stamp = segment.options.timestamps.map(|stamps| stamps.0);
@@ -308,7 +310,7 @@ impl Stream {
             }
             () => self.cause(segment.t_ns, start, end, seen),
         };
-        // As the sender counts them: a jumbo segment is several.
+        // As the sender counts them: an offloaded segment counts as several.
         self.counts.retransmissions += u64::from(segment.payload_bytes.div_ceil(self.mss_bytes.max(1)).max(1));
         self.seen_again(segment, start, end, 2);
         self.again(segment, start, end, kind);
@@ -322,8 +324,8 @@ impl Stream {
         }
     }
 
-    /// Whether a segment that fills a hole was sent before those that arrived already. Decided by the IP
-    /// identification, which a host counts up, by the timestamps, or else by the time.
+    /// Whether a segment that fills a hole was sent before those that already arrived. This is decided by the IP
+    /// identification, which a host increments, by the timestamps, or else by the time.
     fn was_overtaken(&self, segment: &Segment, id: Option<u16>, stamp: Option<u32>, end: i64) -> bool {
         let Some(after) = self.ranges.seen_after(end) else { return false };
         match (id, after.ip_id, stamp, after.stamp) {
@@ -333,7 +335,7 @@ impl Stream {
         }
     }
 
-    /// Why bytes that were seen before are retransmitted.
+    /// The cause of a retransmission of bytes that were seen before.
     fn cause(&mut self, t_ns: i64, start: i64, end: i64, seen: u16) -> RetransmissionKind {
         let head = self.una.is_none_or(|una| start <= una);
         let evidence = self.highest_sacked > start || self.duplicate_acks > 0;
@@ -357,18 +359,19 @@ impl Stream {
         self.open.push_back(Again { t_ns: segment.t_ns, start, end, bytes, kind, stamp, spurious: false });
     }
 
-    /// The oldest retransmission, once there are too many of them, or at the end.
+    /// Removes the oldest retransmission, if there are too many or at the end.
     pub(super) fn settled(&mut self, at_end: bool) -> Option<Again> {
         if at_end || self.open.len() > MOST_OPEN { self.open.pop_front() } else { None }
     }
 
-    /// An acknowledgement: the time since the newest segment was sent that it covers, if it can be determined.
+    /// Processes an acknowledgement. Returns the time since the newest segment that it covers was sent, if that is
+    /// known.
     pub(super) fn acknowledged(&mut self, acknowledgement: &Acknowledgement<'_>) -> Option<u64> {
         let segment = acknowledgement.segment;
         self.window_bytes = acknowledgement.window_bytes;
         self.counts.zero_windows += u64::from(segment.window == 0 && !segment.flags.has(Flags::RST));
         if self.first.is_none() {
-            // Its data was not seen, or not yet.
+            // Its data was not seen, or has not been seen yet.
             self.next = unwrap(segment.ack, 1 << 32);
             self.first = Some(self.next);
         }
@@ -379,7 +382,7 @@ impl Stream {
         let before = self.una;
         let advances = before.is_none_or(|una| ack > una);
         let blocks = self.blocks(segment, ack);
-        // The answers to probes of a window of zero are no duplicates (RFC 5681, section 2).
+        // Answers to zero-window probes are not duplicate acknowledgements (RFC 5681, section 2).
         let repeats = before == Some(ack) && segment.payload_bytes == 0 && segment.window > 0;
         if repeats && self.next > ack {
             self.duplicate_acks += u64::from(blocks.0 > 0 || !self.sack_permitted) as u32;
@@ -404,7 +407,7 @@ impl Stream {
         u64::try_from(segment.t_ns - since).ok()
     }
 
-    /// When the SYN left that this acknowledges, and nothing else.
+    /// When the SYN left, if this acknowledges the SYN alone.
     fn opened(&mut self, segment: &Segment, ack: i64, before: Option<i64>) -> Option<i64> {
         let is_answer = before.is_none() && self.first == Some(ack) && segment.payload_bytes == 0;
         self.syn_ns.take().filter(|_| is_answer)
@@ -417,7 +420,8 @@ impl Stream {
             self.next = ack;
         }
         if before.is_none() && self.syn_ns.is_some() && self.first == Some(ack) {
-            // The SYN alone: its data was not accepted, and is sent for the first time after the handshake.
+            // Only the SYN was accepted. Its data is sent again after the handshake, and counts as sent for the first
+            // time.
             self.ranges.clear();
             self.next = ack;
         }
@@ -435,8 +439,8 @@ impl Stream {
         covered
     }
 
-    /// The Eifel detection (RFC 3522): the acknowledgement of a retransmission echoes an earlier timestamp, so the first
-    /// copy caused it.
+    /// Eifel detection (RFC 3522): the acknowledgement of a retransmission echoes an earlier timestamp, so the original
+    /// caused it.
     fn judge_by_echo(&mut self, from: i64, ack: i64, echo: u32) {
         for again in self.open.iter_mut().rev().take_while(|again| again.end > from) {
             let first_covered = again.start <= from && again.end <= ack;
@@ -444,8 +448,7 @@ impl Stream {
         }
     }
 
-    /// The blocks of a selective acknowledgement that are above `ack`. A first block that is not reports a duplicate
-    /// (RFC 2883).
+    /// The blocks of a selective acknowledgement above `ack`. A first block below `ack` reports a duplicate (RFC 2883).
     fn blocks(&mut self, segment: &Segment, ack: i64) -> (usize, [(i64, i64); 4]) {
         let options = &segment.options;
         let mut blocks = [(0, 0); 4];
@@ -477,30 +480,30 @@ impl Stream {
         }
     }
 
-    /// Bytes sent and not acknowledged, selectively or not.
+    /// Bytes sent and not yet acknowledged, cumulatively or selectively.
     pub(super) fn flight_bytes(&self) -> u64 {
         let una = self.una.or(self.first).unwrap_or(self.next);
         let ahead = u64::try_from(self.payload_end(self.next) - self.payload_end(una)).unwrap_or(0);
         ahead.saturating_sub(self.ranges.sacked_bytes())
     }
 
-    /// Payload acknowledged since the first segment, without what the capture never saw.
+    /// Payload acknowledged since the first segment, except bytes that the capture missed.
     pub(super) fn delivered_bytes(&self) -> u64 {
         let (Some(first), Some(una)) = (self.first, self.una) else { return 0 };
         u64::try_from(self.payload_end(una) - first).unwrap_or(0).saturating_sub(self.counts.unseen_bytes)
     }
 
-    /// The same without the FIN's sequence number.
+    /// A sequence number, without counting the FIN.
     fn payload_end(&self, sequence: i64) -> i64 {
         if self.fin.is_some_and(|fin| sequence >= fin) { sequence - 1 } else { sequence }
     }
 
-    /// Segments that are missing below the highest that was acknowledged selectively, and were not retransmitted.
+    /// Number of segments that are missing below the highest selectively acknowledged one and were not retransmitted.
     pub(super) fn lost_packets(&self) -> u64 {
         self.ranges.missing_before(self.highest_sacked, u64::from(self.mss_bytes.max(1)))
     }
 
-    /// The congestion window that the last round trip shows.
+    /// The congestion window estimated from the last round trip.
     pub(super) fn cwnd_bytes(&self) -> Option<u64> {
         self.rounds.cwnd_bytes()
     }
@@ -510,7 +513,7 @@ impl Stream {
         self.fin.is_some_and(|fin| self.una.is_some_and(|una| una >= fin))
     }
 
-    /// Ranges in memory.
+    /// Number of ranges in memory.
     pub(super) fn held(&self) -> usize {
         self.ranges.len()
     }

@@ -1,4 +1,4 @@
-//! Connections made by hand: what each shows follows from the times and numbers of its segments.
+//! Hand-made connections: the expected results follow from the times and sequence numbers of the segments.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -130,7 +130,7 @@ fn sequence(number: u32) -> u32 {
 fn data(t_ms: i64, number: u32, payload_bytes: u32) -> Segment {
     Segment {
         t_ns: t_ms * MS,
-        place: 0,
+        vantage_point: 0,
         file: 0,
         from: SENDER,
         to: RECEIVER,
@@ -188,7 +188,7 @@ fn the_first_echo_of_a_timestamp_gives_a_round_trip_time_of_either_half() {
     let mut capture = Capture::opened();
     capture.show(stamped(data(100, 0, MSS), 7, 1));
     capture.show(stamped(ack(140, 1), 50, 7));
-    // A later echo of the same timestamp says nothing, and the sender answers the acknowledgement after 2 ms.
+    // A later echo of the same timestamp is ignored, and the sender answers the acknowledgement after 2 ms.
     capture.show(stamped(ack(141, 1), 60, 7));
     capture.show(stamped(data(142, 1, MSS), 9, 50));
     // By acknowledgement, by timestamp, and the other half.
@@ -311,7 +311,7 @@ fn new_data_after_a_pause_shows_the_application_and_not_the_path() {
 #[test]
 fn probes_of_a_closed_window_are_no_retransmissions() {
     let shut = |t_ms, number| Segment { window: 0, ..ack(t_ms, number) };
-    // As BSD sends them: the first byte that has no room, again and again, until all of its segment follows.
+    // As BSD sends them: the first byte beyond the window, repeatedly, until the whole segment is sent.
     let mut capture = Capture::opened();
     capture.data(100, [0]);
     capture.show(shut(140, 1));
@@ -325,7 +325,7 @@ fn probes_of_a_closed_window_are_no_retransmissions() {
     let flow = capture.flow();
     assert_eq!((flow.retransmissions, flow.window_probes, flow.reordered), (Kinds::default(), 3, 0));
     assert_eq!((flow.delivered_bytes, flow.unseen_bytes), (Some(2 * u64::from(MSS)), 0));
-    // As Linux sends them: no byte, before those that are awaited; or what was dropped as the window closed.
+    // As Linux sends them: no byte, just before the next expected one; or data that was dropped when the window closed.
     let mut capture = Capture::opened();
     capture.data(100, [0, 1]);
     capture.show(shut(140, 1));
@@ -574,28 +574,28 @@ fn ports_used_again_belong_to_another_connection() {
 }
 
 #[test]
-fn of_two_places_the_one_nearest_the_sender_is_used() {
+fn of_two_vantage_points_the_one_nearest_the_sender_is_used() {
     let mut capture = Capture::opened();
-    let far = |segment: Segment| Segment { place: 1, file: 1, ttl: 60, ..segment };
+    let far = |segment: Segment| Segment { vantage_point: 1, file: 1, ttl: 60, ..segment };
     capture.show(data(100, 0, MSS));
     capture.show(far(data(120, 0, MSS)));
-    capture.show(Segment { place: 1, file: 1, ttl: 64, ..ack(121, 1) });
+    capture.show(Segment { vantage_point: 1, file: 1, ttl: 64, ..ack(121, 1) });
     capture.show(Segment { ttl: 60, ..ack(141, 1) });
     let (summary, sink) = capture.finish();
-    assert_eq!((summary.flows[0].place, summary.flows[0].other_places.as_slice()), (0, [1].as_slice()));
+    assert_eq!((summary.flows[0].vantage_point, summary.flows[0].other_vantage_points.as_slice()), (0, [1].as_slice()));
     assert_eq!(integers(&sink, Table::RoundTrips, "rtt_ns"), [Some(0), Some(0), Some(41 * MS)]);
 }
 
 #[test]
-fn two_interfaces_of_one_file_that_see_a_direction_each_are_one_place() {
+fn two_interfaces_of_one_file_that_see_a_direction_each_are_one_vantage_point() {
     let mut capture = Capture::without_handshake();
     capture.show(data(100, 0, MSS));
-    capture.show(Segment { place: 1, ..ack(141, 1) });
+    capture.show(Segment { vantage_point: 1, ..ack(141, 1) });
     capture.show(data(150, 1, MSS));
-    capture.show(Segment { place: 1, ..ack(191, 2) });
+    capture.show(Segment { vantage_point: 1, ..ack(191, 2) });
     let (summary, sink) = capture.finish();
     assert!(summary.flows[0].both_directions);
-    assert!(summary.flows[0].other_places.is_empty());
+    assert!(summary.flows[0].other_vantage_points.is_empty());
     assert_eq!(integers(&sink, Table::RoundTrips, "rtt_ns"), [Some(41 * MS), Some(41 * MS)]);
 }
 
@@ -605,12 +605,12 @@ fn interfaces_at_both_ends_find_their_partners() {
     let mut capture = Capture::without_handshake();
     for (number, t_ms) in [(0, 100), (1, 200)] {
         capture.show(data(t_ms, number, MSS));
-        capture.show(Segment { place: 1, ttl: 60, ..data(t_ms + 20, number, MSS) });
-        capture.show(Segment { place: 2, ..ack(t_ms + 21, number + 1) });
-        capture.show(Segment { place: 3, ttl: 60, ..ack(t_ms + 41, number + 1) });
+        capture.show(Segment { vantage_point: 1, ttl: 60, ..data(t_ms + 20, number, MSS) });
+        capture.show(Segment { vantage_point: 2, ..ack(t_ms + 21, number + 1) });
+        capture.show(Segment { vantage_point: 3, ttl: 60, ..ack(t_ms + 41, number + 1) });
     }
     let (summary, sink) = capture.finish();
-    assert_eq!((summary.flows[0].place, summary.flows[0].other_places.as_slice()), (0, [1].as_slice()));
+    assert_eq!((summary.flows[0].vantage_point, summary.flows[0].other_vantage_points.as_slice()), (0, [1].as_slice()));
     assert_eq!(integers(&sink, Table::RoundTrips, "rtt_ns"), [Some(41 * MS), Some(41 * MS)]);
 }
 
@@ -618,33 +618,33 @@ fn interfaces_at_both_ends_find_their_partners() {
 fn directions_in_different_files_are_not_put_together() {
     let mut capture = Capture::without_handshake();
     capture.show(data(100, 0, MSS));
-    capture.show(Segment { place: 1, file: 1, ..ack(141, 1) });
+    capture.show(Segment { vantage_point: 1, file: 1, ..ack(141, 1) });
     let (summary, sink) = capture.finish();
     assert!(!summary.flows[0].both_directions);
     assert_eq!(integers(&sink, Table::RoundTrips, "rtt_ns"), []);
 }
 
 #[test]
-fn an_interface_that_shows_both_directions_after_all_is_a_standpoint_of_its_own() {
+fn an_interface_that_shows_both_directions_after_all_is_separate() {
     let mut capture = Capture::without_handshake();
     capture.show(data(100, 0, MSS));
-    capture.show(Segment { place: 1, ..ack(121, 1) });
+    capture.show(Segment { vantage_point: 1, ..ack(121, 1) });
     for number in [1, 2] {
         let t_ms = 100 + 100 * i64::from(number);
         capture.show(data(t_ms, number, MSS));
-        capture.show(Segment { place: 1, ttl: 60, ..data(t_ms + 20, number, MSS) });
-        capture.show(Segment { place: 1, ..ack(t_ms + 21, number + 1) });
+        capture.show(Segment { vantage_point: 1, ttl: 60, ..data(t_ms + 20, number, MSS) });
+        capture.show(Segment { vantage_point: 1, ..ack(t_ms + 21, number + 1) });
         capture.show(ack(t_ms + 41, number + 1));
     }
     let (summary, sink) = capture.finish();
-    assert_eq!((summary.flows[0].place, summary.flows[0].other_places.as_slice()), (0, [1].as_slice()));
+    assert_eq!((summary.flows[0].vantage_point, summary.flows[0].other_vantage_points.as_slice()), (0, [1].as_slice()));
     assert_eq!(integers(&sink, Table::RoundTrips, "rtt_ns"), [21, 41, 41].map(|ms| Some(ms * MS)));
 }
 
 #[test]
 fn the_change_of_a_one_way_delay_needs_no_common_clock() {
     let mut capture = Capture::opened();
-    let far = |segment: Segment| Segment { place: 1, file: 1, ttl: 60, ..segment };
+    let far = |segment: Segment| Segment { vantage_point: 1, file: 1, ttl: 60, ..segment };
     // The second vantage point's clock is an hour ahead. The delay is 20, 25 and 21 ms; one packet is lost between the
     // vantage points.
     for (number, delay_ms) in [(0, Some(20)), (1, Some(25)), (2, None), (3, Some(21))] {
@@ -665,7 +665,7 @@ fn the_change_of_a_one_way_delay_needs_no_common_clock() {
 #[test]
 fn a_clock_that_runs_faster_is_found_and_taken_out() {
     let mut capture = Capture::opened();
-    let far = |segment: Segment| Segment { place: 1, file: 1, ttl: 60, ..segment };
+    let far = |segment: Segment| Segment { vantage_point: 1, file: 1, ttl: 60, ..segment };
     // The second vantage point's clock gains 100 parts per million: 6 ms in the minute of the capture.
     let its_clock = |t_ns: i64| t_ns + t_ns / 10_000;
     let mut shown = Vec::new();
@@ -752,7 +752,7 @@ fn any_segment() -> impl Strategy<Value = Segment> {
     let options =
         (any::<[(u32, u32); 4]>(), 0_u8..6, any::<Option<(u32, u32)>>(), any::<Option<u8>>(), any::<Option<u16>>());
     (numbers, rest, options).prop_map(
-        |((t_ns, place, seq, ack), (flags, window, payload_bytes, back, port), options)| {
+        |((t_ns, vantage_point, seq, ack), (flags, window, payload_bytes, back, port), options)| {
             let (sack, sack_blocks, timestamps, window_scale, ip_id) = options;
             let sender = Endpoint { port, ..SENDER };
             let (from, to) = if back { (RECEIVER, sender) } else { (sender, RECEIVER) };
@@ -760,7 +760,7 @@ fn any_segment() -> impl Strategy<Value = Segment> {
             let flags = Flags(flags);
             Segment {
                 t_ns,
-                place,
+                vantage_point,
                 from,
                 to,
                 seq,
@@ -772,7 +772,7 @@ fn any_segment() -> impl Strategy<Value = Segment> {
                 ip_id,
                 ttl: 9,
                 options,
-                file: place % 2,
+                file: vantage_point % 2,
             }
         },
     )

@@ -2,7 +2,7 @@
 
 use super::Undecoded;
 
-/// The rest of a packet: what was captured of it, and how long it is on the wire.
+/// The rest of a packet: its captured bytes, and its length on the wire.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a> {
     rest: &'a [u8],
@@ -18,7 +18,7 @@ impl<'a> Cursor<'a> {
         self.rest
     }
 
-    /// How long the rest is, captured or not.
+    /// Length of the rest on the wire, captured or not.
     pub(super) fn wire_bytes(&self) -> u32 {
         self.wire_bytes
     }
@@ -32,14 +32,14 @@ impl<'a> Cursor<'a> {
         Ok(header)
     }
 
-    /// Passes over bytes that need not be captured, as long as nothing behind them is needed.
+    /// Skips bytes. They need not have been captured, unless something after them is needed.
     #[inline]
     pub(super) fn pass(&mut self, count: usize) {
         self.rest = self.rest.get(count..).unwrap_or_default();
         self.wire_bytes = self.wire_bytes.saturating_sub(u32::try_from(count).unwrap_or(u32::MAX));
     }
 
-    /// Leaves out what is behind a length, such as the padding of a frame.
+    /// Cuts off everything after this length, such as the padding of a frame.
     #[inline]
     pub(super) fn end_after(&mut self, bytes: u32) {
         self.wire_bytes = bytes;

@@ -1,14 +1,15 @@
-//! What a packet is recognised by if it was captured more than once.
+//! A digest by which copies of a packet are recognised.
 
 use std::net::IpAddr;
 
 use super::Decoded;
 
-/// How much of a transport's header and payload counts. A header of TCP has 60 bytes at most, among them a checksum of
-/// the payload.
+/// Number of bytes of the transport's header and payload in the digest. A TCP header has at most 60 bytes, including a
+/// checksum of the payload.
 const MOST_BYTES: usize = 64;
 
-/// Of all that does not change between two hosts: not the time to live, and not the ECN field, which routers mark.
+/// The digest covers everything that does not change between two hosts. It excludes the time to live, and the ECN
+/// field, which routers mark.
 #[inline]
 pub(super) fn of(packet: &Decoded, protocol: u8, transport: &[u8]) -> u64 {
     let identity = u64::from(packet.ip_id.unwrap_or(0)) << 40 | u64::from(packet.ip_bytes) << 8 | u64::from(protocol);

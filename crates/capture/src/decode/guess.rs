@@ -1,5 +1,5 @@
-//! What a datagram of UDP seems to carry, where that is not looked into: encrypted tunnels, and tunnels on ports that
-//! are not theirs.
+//! Guesses what a UDP datagram carries if it is not decoded: encrypted tunnels, and tunnels on other than their own
+//! ports.
 
 use super::quic::{self, Quic};
 
@@ -10,7 +10,7 @@ macro_rules! guesses {
         pub enum Guess { $($(#[$doc])* $name,)* }
 
         impl Guess {
-            /// What each is called, in order.
+            /// Their names, in order.
             pub const WORDS: &[&str] = &[$($word),*];
         }
     };
@@ -27,13 +27,13 @@ guesses! {
     Esp = "IPsec in UDP (encrypted)",
     /// RFC 9147.
     Dtls = "DTLS (encrypted)",
-    /// VXLAN on a port that is not VXLAN's.
+    /// VXLAN on another port than its own.
     Vxlan = "VXLAN on another port than 4789 and 8472",
-    /// Geneve on a port that is not Geneve's.
+    /// Geneve on another port than its own.
     Geneve = "Geneve on another port than 6081",
-    /// GTP-U on a port that is not GTP-U's.
+    /// GTP-U on another port than its own.
     GtpU = "GTP-U on another port than 2152",
-    /// IP packets without a header of a tunnel (foo over UDP).
+    /// IP packets without a tunnel header (foo over UDP).
     Ip = "IP packets in UDP",
 }
 
@@ -41,7 +41,7 @@ const OPENVPN_PORT: u16 = 1194;
 const ESP_PORT: u16 = 4500;
 const HTTPS_PORT: u16 = 443;
 
-/// What the payload of a datagram seems to be.
+/// Guesses the contents of a datagram's payload.
 #[inline]
 pub(super) fn guess(ports: [u16; 2], payload: &[u8], payload_bytes: u32) -> Option<Guess> {
     match quic::header(payload) {
@@ -89,7 +89,7 @@ fn is_geneve(payload: &[u8]) -> bool {
         && is_frame_of_ip(payload, 8 + 4 * usize::from(payload[0]))
 }
 
-/// Whether a frame of Ethernet is there that carries IP.
+/// Whether there is an Ethernet frame at this offset that carries IP.
 fn is_frame_of_ip(payload: &[u8], at: usize) -> bool {
     matches!(payload.get(at + 12..), Some([0x08, 0x00, 0x45..=0x4f, ..] | [0x86, 0xdd, 0x60..=0x6f, ..]))
 }

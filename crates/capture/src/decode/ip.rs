@@ -15,7 +15,7 @@ const MOBILITY: u8 = 135;
 const HIP: u8 = 139;
 const SHIM6: u8 = 140;
 
-/// The most extension headers of a packet.
+/// Maximum number of extension headers of a packet.
 const MOST_EXTENSIONS: usize = 16;
 
 #[inline]
@@ -33,7 +33,7 @@ fn ipv4(cursor: &mut Cursor<'_>, layers: &mut Layers) -> Result<Next, Undecoded>
     let header = cursor.take::<20>()?;
     let header_bytes = usize::from(header[0] & 0x0f) * 4;
     let ip_bytes = match u32::from(u16_at(header, 2)) {
-        // A packet of Linux that its network card has still to cut, and longer than the field can express.
+        // An offloaded packet of Linux that is longer than the field can express. The network card will segment it.
         0 => wire_bytes,
         length => length,
     };

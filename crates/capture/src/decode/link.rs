@@ -1,4 +1,4 @@
-//! Link layers: what a packet of an interface begins with.
+//! Link-layer headers.
 
 use super::cursor::{Cursor, u16_at, u32_at};
 use super::{Layers, Next, Undecoded, wifi};
@@ -57,8 +57,8 @@ pub(super) fn first(link_type: u16, cursor: &mut Cursor<'_>) -> Result<Next, Und
         1 => Ok(Next::Ethernet),
         12 | 14 | 101 | 228 | 229 => Ok(Next::Ip),
         0 | 108 => {
-            // The number of an address family, which differs between systems, and its byte order between types. IP's
-            // own version says more.
+            // The number of an address family. It differs between systems, and its byte order between link types, so
+            // the version field of IP is used instead.
             cursor.take::<4>()?;
             Ok(Next::Ip)
         }
@@ -103,7 +103,7 @@ fn rare(link_type: u16, cursor: &mut Cursor<'_>) -> Result<Next, Undecoded> {
             cursor.pass(length as usize);
             wifi::frame(cursor, 0)
         }
-        // The direction of the packet, in place of PPP's address or before the frame.
+        // The direction of the packet, instead of PPP's address or before the frame.
         166 => behind(cursor, 2, Next::PppFrame),
         204 => behind(cursor, 1, Next::PppFrame),
         192 => per_packet_information(cursor),
@@ -123,10 +123,10 @@ fn behind(cursor: &mut Cursor<'_>, bytes: usize, next: Next) -> Result<Next, Und
     Ok(next)
 }
 
-/// What a packet begins with that has another link type's number before it.
+/// The first layer of a packet that is prefixed with the number of another link type.
 fn other(number: u32, cursor: &mut Cursor<'_>) -> Result<Next, Undecoded> {
     match u16::try_from(number).map_err(|_| Undecoded::LinkType)? {
-        // None of these is inside of another one.
+        // These are never nested.
         number if number == 192 || PKTAP.contains(&number) => Err(Undecoded::Nested),
         number => first(number, cursor),
     }
@@ -195,14 +195,14 @@ pub(super) fn ethernet(cursor: &mut Cursor<'_>) -> Result<Next, Undecoded> {
     Ok(Next::EtherType(u16_at(header, 12)))
 }
 
-/// What is behind a header of LLC (IEEE 802.2), and of SNAP.
+/// The protocol after an LLC header (IEEE 802.2), or after a SNAP header.
 pub(super) fn llc(cursor: &mut Cursor<'_>) -> Result<Next, Undecoded> {
     let header = cursor.take::<3>()?;
     match header {
         [0xaa, 0xaa, 0x03] => {
             let snap = cursor.take::<5>()?;
             match snap[..3] {
-                // Of Ethernet's types, and of bridges that have one for them.
+                // An EtherType (RFC 1042), or an EtherType in a bridge tunnel encapsulation.
                 [0, 0, 0] | [0, 0, 0xf8] => Ok(Next::EtherType(u16_at(snap, 3))),
                 // A bridged frame of Ethernet, with or without its check sequence (RFC 2684).
                 [0, 0x80, 0xc2] if matches!(u16_at(snap, 3), 1 | 7) => behind(cursor, 2, Next::Ethernet),
@@ -218,7 +218,7 @@ pub(super) fn llc(cursor: &mut Cursor<'_>) -> Result<Next, Undecoded> {
 pub(super) fn ether_type(kind: u16, cursor: &mut Cursor<'_>, layers: &mut Layers) -> Result<Next, Undecoded> {
     match kind {
         0x0800 | 0x86dd => Ok(Next::Ip),
-        // 802.1Q, 802.1ad, and what came before 802.1ad.
+        // 802.1Q, 802.1ad, and the types used before 802.1ad.
         0x8100 | 0x88a8 | 0x9100 | 0x9200 => {
             layers.add(Layers::VLAN);
             let tag = cursor.take::<4>()?;
@@ -242,7 +242,7 @@ pub(super) fn ether_type(kind: u16, cursor: &mut Cursor<'_>, layers: &mut Layers
 fn rare_ether_type(kind: u16, cursor: &mut Cursor<'_>, layers: &mut Layers) -> Result<Next, Undecoded> {
     match kind {
         ..LEAST_ETHER_TYPE => {
-            // What is behind the length is padding.
+            // Everything after the length is padding.
             cursor.end_after(u32::from(kind).min(cursor.wire_bytes()));
             Ok(Next::Llc)
         }
@@ -250,7 +250,7 @@ fn rare_ether_type(kind: u16, cursor: &mut Cursor<'_>, layers: &mut Layers) -> R
         // Cisco's MetaData, and the tag of 802.1BR or VN-Link.
         0x8909 => Ok(Next::EtherType(u16_at(cursor.take::<8>()?, 6))),
         0x8926 => Ok(Next::EtherType(u16_at(cursor.take::<6>()?, 4))),
-        // Provider backbone bridges: a frame in a frame.
+        // Provider backbone bridging: a frame in a frame.
         0x88e7 => {
             layers.add(Layers::VLAN);
             behind(cursor, 4, Next::Ethernet)
@@ -261,7 +261,8 @@ fn rare_ether_type(kind: u16, cursor: &mut Cursor<'_>, layers: &mut Layers) -> R
     }
 }
 
-/// The protocol of a PPP frame, behind an address and a control byte or not, and shortened to one byte or not.
+/// The protocol of a PPP frame. The address and control bytes are optional, and the protocol may be compressed to one
+/// byte.
 pub(super) fn ppp_frame(cursor: &mut Cursor<'_>) -> Result<Next, Undecoded> {
     if let [0xff | 0x0f, 0x03 | 0x00, ..] = cursor.rest() {
         cursor.take::<2>()?;
@@ -278,7 +279,7 @@ pub(super) fn ppp(protocol: u16) -> Result<Next, Undecoded> {
     match protocol {
         0x0021 | 0x0057 => Ok(Next::Ip),
         0x0281 | 0x0283 => Ok(Next::Mpls),
-        // Cisco's HDLC has Ethernet types there.
+        // Cisco's HDLC has EtherTypes here.
         0x0800 | 0x86dd => Ok(Next::Ip),
         // RFC 1968 and MPPE (RFC 3078).
         0x0053 | 0x0055 | 0x00fd => Err(Undecoded::Encrypted),

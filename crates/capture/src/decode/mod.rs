@@ -1,13 +1,12 @@
-//! From a captured packet to the transport's header.
+//! Decodes a captured packet up to the transport's header.
 //!
 //! A packet is peeled: link layer, tags, tunnels, IP, until a transport is found. Of tunnels, the innermost packet is
 //! used, and the layers around it are reported. Lengths come from the IP headers, because captures are often cut to
-//! their headers; a packet that Linux captures before its network card cuts it has no length there, and then the wire's
-//! counts.
+//! their headers; an offloaded packet of Linux has no length there, and then the length on the wire is used.
 //!
-//! Link layers after <https://www.tcpdump.org/linktypes.html>; RFC 791, 8200, 2003, 4213 (IP in IP), 2784 and 2890 (GRE),
-//! 7348 (VXLAN), 8926 (Geneve), 3032 (MPLS), 2516 (PPPoE), 1661 (PPP), 2661 (L2TP), 4380 (Teredo), 3GPP TS 29.281
-//! (GTP-U); IEEE 802.2 (LLC) and 802.11 (Wi-Fi).
+//! Sources: <https://www.tcpdump.org/linktypes.html>; RFC 791, 8200, 2003, 4213 (IP in IP), 2784 and 2890 (GRE), 7348
+//! (VXLAN), 8926 (Geneve), 3032 (MPLS), 2516 (PPPoE), 1661 (PPP), 2661 (L2TP), 4380 (Teredo), 3GPP TS 29.281 (GTP-U);
+//! IEEE 802.2 (LLC) and 802.11 (Wi-Fi).
 
 mod cursor;
 mod digest;
@@ -31,10 +30,10 @@ pub use transport::{Echo, Tcp, Transport};
 
 use cursor::Cursor;
 
-/// How many headers around an IP packet are peeled.
+/// Maximum number of headers around an IP packet.
 const MOST_LAYERS: usize = 16;
 
-/// What was around the innermost IP packet.
+/// The tags and tunnels around the innermost IP packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layers(u16);
 
@@ -86,16 +85,16 @@ impl Layers {
         self.0 == 0
     }
 
-    /// Which they are: indices in [`Layers::WORDS`].
+    /// Their indices in [`Layers::WORDS`].
     pub fn indices(self) -> impl Iterator<Item = usize> {
         (0..Self::WORDS.len()).filter(move |index| self.0 & (1 << index) != 0)
     }
 }
 
-/// The innermost IP packet, and what it carries.
+/// The innermost IP packet, and its transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoded {
-    /// What was around it.
+    /// The tags and tunnels around it.
     pub layers: Layers,
     /// Its sender.
     pub from: IpAddr,
@@ -111,8 +110,9 @@ pub struct Decoded {
     pub ip_bytes: u32,
     /// What it carries.
     pub transport: Transport,
-    /// A digest of what does not change on its way: copies of a packet have the same one, and with a few exceptions (a
-    /// retransmission without IP identification within a tick of TCP's timestamps) no two packets do.
+    /// A digest of the fields that do not change on the path. Copies of a packet have the same digest, and different
+    /// packets have different ones, with few exceptions (a retransmission without IP identification within a tick of
+    /// TCP's timestamp clock).
     pub digest: u64,
 }
 
@@ -123,7 +123,7 @@ macro_rules! reasons {
         pub enum Undecoded { $($(#[$doc])* $name,)* }
 
         impl Undecoded {
-            /// What each is called, in order.
+            /// Their names, in order.
             pub const WORDS: &[&str] = &[$($word),*];
         }
     };
@@ -150,7 +150,7 @@ reasons! {
     WifiOnly = "frames of Wi-Fi without data",
 }
 
-/// What to peel next.
+/// The next layer to decode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     /// A protocol by its Ethernet type.
@@ -183,10 +183,11 @@ pub fn decode(link_type: u16, data: &[u8], wire_bytes: u32) -> Result<Decoded, U
     first.unwrap_or(Err(Undecoded::Cut))
 }
 
-/// The most packets in one frame of Wi-Fi. An aggregate has 11,454 bytes at most, a packet 20 and its header 22.
+/// Maximum number of packets in one Wi-Fi frame. An aggregate has at most 11,454 bytes, a packet at least 20 and its
+/// header 22.
 const MOST_SUBFRAMES: usize = 272;
 
-/// Decodes all packets of a frame, of which there is one except in aggregates of Wi-Fi.
+/// Decodes all packets of a frame. Only Wi-Fi aggregates have more than one.
 #[inline]
 pub fn decode_each(link_type: u16, data: &[u8], wire_bytes: u32, each: &mut impl FnMut(Result<Decoded, Undecoded>)) {
     let mut cursor = Cursor::new(data, wire_bytes);

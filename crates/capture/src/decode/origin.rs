@@ -1,26 +1,26 @@
-//! Which of several interfaces a packet was seen on, where one stream has the packets of many (`tcpdump -i any`).
+//! The interface at which a packet was captured, if one stream has the packets of several (`tcpdump -i any`).
 //!
-//! On a router or a bridge, such a stream has each packet twice or more often: as it came in, and as it went out. The
-//! headers of cooked captures and of Darwin's `pktap` distinguish these.
+//! On a router or a bridge, such a stream has each packet at least twice: when it was received and when it was sent.
+//! The headers of cooked captures and of Darwin's `pktap` distinguish these.
 
 use super::cursor::{u16_at, u32_at};
 use super::link::{LINUX_COOKED, LINUX_COOKED_2, PKTAP};
 
-/// Where in a stream of several interfaces a packet was seen.
+/// Where a packet in a stream of several interfaces was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// On its way in, on an interface that the header does not name.
+    /// It was received, at an interface that the header does not name.
     Received,
-    /// On its way out, likewise.
+    /// It was sent, at an interface that the header does not name.
     Sent,
-    /// At the interface with this index.
+    /// It was captured at the interface with this index.
     Index(u32),
-    /// At the interface with this name, filled up with zeros.
+    /// It was captured at the interface with this name, padded with zeros.
     Name([u8; 24]),
 }
 
 impl Origin {
-    /// What to call the interface.
+    /// A name for the interface.
     pub fn name(self) -> String {
         match self {
             Self::Received => "packets received".to_owned(),
@@ -34,7 +34,7 @@ impl Origin {
     }
 }
 
-/// Where a packet was seen; `None`: the link type has no such header, or it is cut off.
+/// Where a packet was captured; `None`: the link type has no such header, or it is cut off.
 #[inline]
 pub fn origin(link_type: u16, data: &[u8]) -> Option<Origin> {
     /// `PACKET_OUTGOING` of Linux.

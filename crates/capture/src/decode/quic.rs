@@ -1,4 +1,4 @@
-//! What of a QUIC packet is not encrypted: its version and its connection IDs (RFC 8999), and the spin bit.
+//! The unencrypted parts of a QUIC packet: its version and connection IDs (RFC 8999), and the spin bit.
 
 /// The longest connection ID of versions 1 and 2 (RFC 9000, section 17.2).
 const MOST_ID_BYTES: usize = 20;
@@ -31,7 +31,7 @@ impl ConnectionId {
 /// The header of a packet, the first of its datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quic {
-    /// Of the handshake.
+    /// A long header, which packets of the handshake have.
     Long {
         /// Its version; 0: a negotiation of it.
         version: u32,
@@ -42,14 +42,15 @@ pub enum Quic {
         /// The ID that its sender chose.
         from: ConnectionId,
     },
-    /// Of data. Its connection ID has no length, and is not read.
+    /// A short header, which packets with data have. It has no length of the connection ID, which is therefore not
+    /// read.
     Short {
         /// The spin bit (RFC 9000, section 17.4), if it is one.
         spin: bool,
     },
 }
 
-/// The header that a datagram's payload begins with, if it is one.
+/// The QUIC header at the start of a datagram's payload, if there is one.
 #[inline]
 pub(super) fn header(payload: &[u8]) -> Option<Quic> {
     let first = *payload.first()?;
@@ -63,14 +64,14 @@ pub(super) fn header(payload: &[u8]) -> Option<Quic> {
     let (to, rest) = connection_id(&payload[5..])?;
     let (from, _) = connection_id(rest)?;
     let version = u32::from_be_bytes(*version);
-    // Version 2 (RFC 9369) has other numbers for the types.
+    // Version 2 (RFC 9369) numbers the types differently.
     let initial = if version == VERSION_2 { 1 } else { 0 };
     Some(Quic::Long { version, is_initial: version != 0 && first >> 4 & 3 == initial, to, from })
 }
 
 const VERSION_2: u32 = 0x6b33_43cf;
 
-/// Versions 1 and 2, drafts, what negotiates a version or forces it, and Google's.
+/// Versions 1 and 2, drafts, version negotiation (also forced by a reserved version), and Google's versions.
 fn is_version(version: [u8; 4]) -> bool {
     matches!(version, [0, 0, 0, 0 | 1] | [0x6b, 0x33, 0x43, 0xcf] | [0xff, 0, 0, _] | [b'Q' | b'T', b'0', _, _])
         || version.iter().all(|byte| byte & 0x0f == 0x0a)

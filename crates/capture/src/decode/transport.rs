@@ -1,4 +1,4 @@
-//! What an IP packet carries.
+//! The transport header in an IP packet.
 
 use super::cursor::{Cursor, u16_at, u32_at};
 use super::guess::{Guess, guess};
@@ -19,14 +19,14 @@ pub enum Transport {
         to: u16,
         /// Its payload.
         payload_bytes: u32,
-        /// What it seems to carry, if that is something that is not looked into.
+        /// A guess at its contents, if they are not decoded.
         guess: Option<Guess>,
-        /// The header of QUIC that it begins with, if it has one. That of data looks like many other things.
+        /// The QUIC header at its start, if it seems to have one. Many other payloads look like a short header.
         quic: Option<Quic>,
     },
     /// An echo request or its reply, of ICMP or ICMPv6.
     Echo(Echo),
-    /// Something else that is known, such as an error message of ICMP.
+    /// Another known message, such as an ICMP error.
     Other,
 }
 
@@ -97,7 +97,7 @@ pub(super) fn transport(
             cursor.take::<2>()?;
             return Ok(Next::Ethernet);
         }
-        // In IPv4; IPv6 has it among its extension headers.
+        // Only in IPv4; in IPv6 it is an extension header.
         AUTHENTICATED => {
             let header = cursor.take::<8>()?;
             cursor.pass(usize::from(header[1]) * 4);
@@ -109,7 +109,7 @@ pub(super) fn transport(
     Ok(Next::Done(Decoded { transport, digest: digest::of(&packet, protocol, start.rest()), ..packet }))
 }
 
-/// The transport behind an authentication header, which has no second one behind it.
+/// The transport after an authentication header, which is never followed by a second one.
 fn transport_behind(
     protocol: u8,
     packet: Decoded,
@@ -148,7 +148,7 @@ fn tcp(cursor: &mut Cursor<'_>, is_fragment: bool) -> Result<Tcp, Undecoded> {
 fn options(rest: &[u8], option_bytes: usize) -> Options {
     let mut found = Options { truncated: rest.len() < option_bytes, ..Options::default() };
     let mut rest = &rest[..rest.len().min(option_bytes)];
-    // What most segments have: two paddings and the time stamps.
+    // The options of most segments: two NOPs and timestamps.
     if let [1, 1, 8, 10, stamps @ ..] = rest
         && stamps.len() == 8
     {
@@ -162,7 +162,7 @@ fn options(rest: &[u8], option_bytes: usize) -> Options {
             _ => {
                 let Some((&length, _)) = behind.split_first() else { break };
                 let Some((option, others)) = rest.split_at_checked(usize::from(length)) else { break };
-                // A length below two would be this option again, forever.
+                // A length below two would loop forever.
                 let Some(value) = option.get(2..) else { break };
                 option_of(*kind, value, &mut found);
                 rest = others;

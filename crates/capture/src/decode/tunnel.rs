@@ -3,7 +3,7 @@
 use super::cursor::{Cursor, u16_at};
 use super::{Layers, Next, Undecoded};
 
-/// What opens a tunnel: `None` if it is something else after all.
+/// Decodes a tunnel header; returns `None` if it turns out to be something else.
 pub(super) type Open = fn(&mut Cursor<'_>) -> Option<Next>;
 
 /// The tunnel of a datagram between two ports. IANA's numbers, and 8472 (Linux' own for VXLAN) and 37008 (TZSP).
@@ -89,7 +89,7 @@ fn mirrored(protocol: u16, is_numbered: bool, cursor: &mut Cursor<'_>) -> Result
     Ok(Next::Ethernet)
 }
 
-/// The packet behind a network service header (RFC 8300).
+/// The packet after a network service header (RFC 8300).
 pub(super) fn service_header(cursor: &mut Cursor<'_>) -> Result<Next, Undecoded> {
     let header = cursor.rest().first_chunk::<4>().ok_or(Undecoded::Cut)?;
     let (words, protocol) = (usize::from(header[1] & 0x3f), header[3]);
@@ -108,7 +108,7 @@ fn next_protocol(protocol: u8) -> Option<Next> {
     }
 }
 
-/// The frame of Ethernet in a packet of VXLAN, or what its extensions (policy groups, other protocols) carry.
+/// The Ethernet frame in a VXLAN packet, or the payload of its extensions (group policy, other protocols).
 fn vxlan(cursor: &mut Cursor<'_>) -> Option<Next> {
     const VALID: u8 = 0x08;
     const GROUP_POLICY: u8 = 0x80;
@@ -124,7 +124,7 @@ fn vxlan(cursor: &mut Cursor<'_>) -> Option<Next> {
     }
 }
 
-/// The packet behind a header of Geneve (RFC 8926), and behind its options.
+/// The packet after a Geneve header (RFC 8926) and its options.
 fn geneve(cursor: &mut Cursor<'_>) -> Option<Next> {
     let header = cursor.take::<8>().ok()?;
     if header[0] >> 6 != 0 {
@@ -175,7 +175,7 @@ fn l2tp(cursor: &mut Cursor<'_>) -> Option<Next> {
     Some(Next::PppFrame)
 }
 
-/// The IPv6 packet of Teredo (RFC 4380, section 5.1.1), behind an authentication and an origin or not.
+/// The IPv6 packet of Teredo (RFC 4380, section 5.1.1), after optional authentication and origin headers.
 fn teredo(cursor: &mut Cursor<'_>) -> Option<Next> {
     if let [0, 1, client, value, ..] = *cursor.rest() {
         cursor.pass(13 + usize::from(client) + usize::from(value));
@@ -192,7 +192,7 @@ fn lisp(cursor: &mut Cursor<'_>) -> Option<Next> {
     version_of_ip(cursor)
 }
 
-/// Generic UDP encapsulation: in version 0 a header and optional fields, in version 1 an IP packet at once.
+/// Generic UDP encapsulation: version 0 has a header and optional fields, version 1 is an IP packet without a header.
 fn generic_udp(cursor: &mut Cursor<'_>) -> Option<Next> {
     if cursor.rest().first()? >> 6 == 0 {
         let header = cursor.take::<4>().ok()?;
@@ -204,7 +204,7 @@ fn generic_udp(cursor: &mut Cursor<'_>) -> Option<Next> {
     version_of_ip(cursor)
 }
 
-/// The frame that a sniffer sent on (TaZmen), behind its tags.
+/// The frame that a remote sniffer forwarded (TaZmen Sniffer Protocol), after its tags.
 fn tzsp(cursor: &mut Cursor<'_>) -> Option<Next> {
     const ETHERNET: u16 = 1;
     let header = cursor.take::<4>().ok()?;

@@ -1,4 +1,4 @@
-//! Frames of Wi-Fi (IEEE 802.11), with what a radio says before them.
+//! Wi-Fi frames (IEEE 802.11), and the radio headers before them.
 
 use super::cursor::{Cursor, u16_at};
 use super::{Next, Undecoded};
@@ -42,7 +42,7 @@ fn radiotap_flags(header: &[u8]) -> Option<u8> {
     if present & 2 != 0 { header.get(at).copied() } else { None }
 }
 
-/// The header of Prism cards: a code and its length, in the byte order of the host. Newer drivers write that of AVS.
+/// The Prism header: a code and its length, in the byte order of the host. Newer drivers write an AVS header.
 pub(super) fn prism(cursor: &mut Cursor<'_>) -> Result<Next, Undecoded> {
     let start = *cursor.rest().first_chunk::<8>().ok_or(Undecoded::Cut)?;
     let length = match [start[4], start[5], start[6], start[7]] {
@@ -54,7 +54,7 @@ pub(super) fn prism(cursor: &mut Cursor<'_>) -> Result<Next, Undecoded> {
     frame(cursor, 0)
 }
 
-/// A frame. `padded`: its header is filled up to a multiple of four bytes if this is not 0.
+/// Decodes a frame. If `padded` is not 0, its header is padded to a multiple of four bytes.
 pub(super) fn frame(cursor: &mut Cursor<'_>, padded: u8) -> Result<Next, Undecoded> {
     let control = *cursor.rest().first_chunk::<2>().ok_or(Undecoded::Cut)?;
     let (kind, subtype) = (control[0] >> 2 & 3, control[0] >> 4);
@@ -104,7 +104,8 @@ fn header_bytes_padding(header_bytes: usize) -> usize {
     header_bytes.next_multiple_of(4) - header_bytes
 }
 
-/// The next frame of an aggregate (A-MSDU, section 9.3.2.2 of 802.11-2020): its payload, and the rest behind it.
+/// The payload of the next frame of an aggregate (A-MSDU, section 9.3.2.2 of 802.11-2020). Advances to the one after
+/// it.
 pub(super) fn subframe<'a>(rest: &mut Cursor<'a>) -> Option<Cursor<'a>> {
     let header = rest.take::<14>().ok()?;
     let bytes = u32::from(u16_at(header, 12));

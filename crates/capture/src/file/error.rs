@@ -1,4 +1,4 @@
-//! What can be wrong with a capture's file.
+//! Errors in capture files.
 
 use std::io;
 
@@ -8,12 +8,12 @@ pub enum FileError {
     /// The system could not read it, or it can't be decompressed.
     #[error("cannot be read at byte {at}: {source}")]
     Read {
-        /// Where in the file, after decompression.
+        /// The offset in the file, after decompression.
         at: u64,
         /// What the system said.
         source: io::Error,
     },
-    /// It is something else.
+    /// The file is not a capture.
     #[error("found {found}; allowed: pcap and pcapng, also compressed with gzip")]
     NotACapture {
         /// What it is, or its first bytes.
@@ -30,7 +30,7 @@ pub enum FileError {
     /// A length or a version is impossible.
     #[error("byte {at}: {what}")]
     Malformed {
-        /// Where it is, after decompression.
+        /// Its offset, after decompression.
         at: u64,
         /// What was found, and what is allowed.
         what: String,

@@ -1,13 +1,13 @@
-//! Files that are compressed with gzip, as long as they do not expand without measure.
+//! Decompresses gzip files, with a limit on the ratio.
 
 use std::io::{self, Read};
 
 use flate2::read::MultiGzDecoder;
 
-/// What a file may expand to in any case.
+/// A file may always expand to this size.
 const FREE_BYTES: u64 = 1 << 30;
-/// How many times its length it may expand to beyond that. Captures of empty payload expand 70 times, or with offload's
-/// long packets a few hundred times; gzip can do 1032.
+/// Maximum ratio beyond that. Captures with empty payload expand 70 times, with offloaded packets a few hundred times;
+/// gzip can reach 1032.
 const MOST_TIMES: u64 = 500;
 
 /// The content of all members of a file.
@@ -35,7 +35,7 @@ impl<R: Read> Read for Inflated<R> {
     }
 }
 
-/// Counts what is taken of a stream.
+/// Counts the bytes read from a stream.
 struct Counted<R> {
     stream: R,
     taken: u64,

@@ -1,8 +1,8 @@
-//! Files of captures: pcap and pcapng, also compressed with gzip, read as a stream.
+//! Reads capture files as a stream: pcap and pcapng, optionally compressed with gzip.
 //!
-//! After the pcap and pcapng drafts of the IETF's opsawg (draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng). A file may
-//! be gigabytes long, may come through a pipe, and may be cut off anywhere: the packets before that point are read, and
-//! the error that ends them says where it is.
+//! Sources: the pcap and pcapng drafts of the IETF's opsawg (draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng). A file
+//! may be gigabytes long, may come through a pipe, and may be cut off anywhere: the packets before that point are read,
+//! and the error that ends them says where it is.
 
 mod error;
 mod inflate;
@@ -19,38 +19,38 @@ use inflate::Inflated;
 use order::Order;
 use window::Window;
 
-/// The largest packet that is read. `tcpdump` captures 256 KiB at most, Linux makes packets of up to 512 KiB.
+/// The largest packet that is read. `tcpdump` captures at most 256 KiB; Linux has packets of up to 512 KiB.
 pub const MOST_PACKET_BYTES: u32 = 1 << 20;
 
-/// The most interfaces of one file.
+/// Maximum number of interfaces in one file.
 pub const MOST_INTERFACES: usize = 4096;
 
-/// Where packets were captured.
+/// An interface at which packets were captured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interface {
-    /// What a packet begins with: a number of the registry of link types (LINKTYPE_...).
+    /// The link type of its packets: a number of the registry (LINKTYPE_...).
     pub link_type: u16,
     /// Its name, such as `eth0`, if the file has it.
     pub name: Option<String>,
-    /// How much of a packet was captured at most; 0: no limit.
+    /// The snap length: how many bytes of a packet are captured at most; 0: no limit.
     pub snap_bytes: u32,
     /// Packets that the interface received and that were dropped because the capture was too slow, as the file's
     /// statistics say. `None`: it has none.
     pub lost: Option<u64>,
-    /// Which section of a pcapng file it is of, from 1; 0 in pcap.
+    /// The section of a pcapng file in which it is, counted from 1; 0 in pcap.
     pub section: u32,
 }
 
 /// One captured packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
-    /// When, in nanoseconds since 1970; `None`: the file does not say.
+    /// Time of capture in nanoseconds since 1970; `None`: the file has no time.
     pub t_ns: Option<i64>,
     /// An index of [`Reader::interfaces`].
     pub interface: usize,
     /// Its length on the wire.
     pub wire_bytes: u32,
-    /// What was captured of it.
+    /// Its captured bytes.
     pub data: &'a [u8],
 }
 
@@ -109,7 +109,7 @@ impl Reader {
         Ok(Self { window, state, interfaces, current: Current::default(), is_compressed })
     }
 
-    /// Goes to the next packet; `false`: there are no more. After an error, there are none either.
+    /// Advances to the next packet; returns `false` if there is none. After an error, there are no more.
     pub fn advance(&mut self) -> Result<bool, FileError> {
         self.window.pass(self.current.record_bytes);
         self.current = Current::default();
@@ -121,7 +121,7 @@ impl Reader {
         Ok(next.is_some())
     }
 
-    /// The packet that [`Reader::advance`] went to.
+    /// The packet to which [`Reader::advance`] advanced.
     #[inline]
     pub fn packet(&self) -> Packet<'_> {
         let Current { t_ns, interface, wire_bytes, from, to, .. } = self.current;
@@ -171,7 +171,7 @@ fn filled(window: &mut Window<impl Read>, count: usize) -> Result<usize, FileErr
     window.fill(count).map_err(|source| FileError::Read { at: window.passed(), source })
 }
 
-/// Makes bytes of something available, all of them.
+/// Makes `count` bytes available, or returns an error that the file is cut off `within` something.
 #[inline]
 fn whole(window: &mut Window<impl Read>, count: usize, within: &'static str) -> Result<(), FileError> {
     let there = filled(window, count)?;
@@ -181,7 +181,7 @@ fn whole(window: &mut Window<impl Read>, count: usize, within: &'static str) -> 
     Ok(())
 }
 
-/// What people take for captures, by how it begins.
+/// Files that are often mistaken for captures, by their first bytes.
 const OTHERS: [(&[u8], &str); 12] = [
     (b"\x28\xb5\x2f\xfd", "a file that is compressed with zstd (decompress it first: `zstd -d`)"),
     (b"\x04\x22\x4d\x18", "a file that is compressed with LZ4 (decompress it first: `lz4 -d`)"),

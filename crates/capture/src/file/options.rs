@@ -2,7 +2,7 @@
 
 use super::Order;
 
-/// The options in the rest of a block. What does not fit is left out: no option is needed to read packets.
+/// The options in the rest of a block. Malformed options are ignored, because none is needed to read packets.
 pub(super) struct BlockOptions<'a> {
     order: Order,
     rest: &'a [u8],
@@ -50,7 +50,7 @@ impl Clock {
         Self { resolution, offset_s }
     }
 
-    /// Far too large times become the largest.
+    /// Times that are too large are clamped.
     #[inline]
     pub(super) fn t_ns(self, units: u64) -> i64 {
         let ns = match self.resolution {

@@ -21,7 +21,7 @@ impl Pcap {
             let (ns_per_fraction, record_header_bytes) = match order.u32(&magic, 0) {
                 0xa1b2_c3d4 => (1000, 16),
                 0xa1b2_3c4d => (1, 16),
-                // Alexey Kuznetsov's: eight bytes more a packet (interface, protocol, type of packet).
+                // Alexey Kuznetsov's variant: eight more bytes for each packet (interface, protocol, packet type).
                 0xa1b2_cd34 => (1000, 24),
                 _ => return None,
             };

@@ -28,9 +28,9 @@ const MOST_BLOCK_BYTES: u32 = MOST_PACKET_BYTES + 256 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Pcapng {
     order: Order,
-    /// Where this section's interfaces begin among those of the file.
+    /// The index, among the file's interfaces, of the first one of this section.
     first_interface: usize,
-    /// How many sections began.
+    /// Number of sections so far.
     sections: u32,
     clocks: Vec<Clock>,
 }
@@ -71,7 +71,7 @@ impl Pcapng {
         }
     }
 
-    /// A section begins: numbers may be in another order, and interfaces count from 0 again.
+    /// Begins a section: the byte order may change, and interfaces count from 0 again.
     fn section(&mut self, window: &mut Window<impl Read>, interfaces: &[Interface]) -> Result<(), FileError> {
         whole(window, 16, "a section's header")?;
         let header = window.ahead();

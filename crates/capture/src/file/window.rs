@@ -1,11 +1,11 @@
-//! A window over a stream: some bytes ahead are in memory, and the rest is not.
+//! A window over a stream: only some bytes ahead are in memory.
 
 use std::io::{self, ErrorKind, Read};
 
-/// Read at a time. Larger pieces were not faster.
+/// Number of bytes read at a time. Larger reads were not faster.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// The next bytes of a stream. Its memory is bounded by the largest piece that was asked for.
+/// The next bytes of a stream. Its memory is bounded by the largest request.
 #[derive(Debug)]
 pub(super) struct Window<R> {
     stream: R,
@@ -20,7 +20,7 @@ impl<R: Read> Window<R> {
         Self { stream, buffer: vec![0; PIECE_BYTES], start: 0, end: 0, passed: 0 }
     }
 
-    /// How many bytes of the stream are behind.
+    /// Number of bytes already consumed.
     pub(super) fn passed(&self) -> u64 {
         self.passed
     }
@@ -37,7 +37,7 @@ impl<R: Read> Window<R> {
         if self.end - self.start < count { self.read_on(count) } else { Ok(count) }
     }
 
-    /// Leaves bytes behind, which must be available.
+    /// Consumes bytes, which must be available.
     #[inline]
     pub(super) fn pass(&mut self, count: usize) {
         debug_assert!(count <= self.end - self.start);
@@ -45,7 +45,7 @@ impl<R: Read> Window<R> {
         self.passed += count as u64;
     }
 
-    /// Leaves bytes behind that need not be in memory; returns how many there were.
+    /// Consumes bytes that need not be in memory; returns how many there were.
     pub(super) fn skip(&mut self, count: u64) -> io::Result<u64> {
         let mut left = count;
         while left > 0 {

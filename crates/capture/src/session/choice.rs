@@ -1,4 +1,4 @@
-//! Which packets a user wants to look at.
+//! The user's filter of packets.
 
 use std::net::IpAddr;
 

@@ -1,39 +1,39 @@
-//! Packets that were captured more than once at one vantage point, as mirror ports, bridges and routers on one wire
-//! have them.
+//! Detects packets that were captured more than once at one vantage point, as at mirror ports, bridges, and routers on
+//! one wire.
 //!
-//! All copies of a packet have one digest ([`Decoded::digest`]). A retransmission has another one, because its IP
-//! identification and its TCP timestamp are new; but IPv6 has no identification, many systems send 0, and a timestamp's
-//! clock may tick too slowly. What is the same in all of that is judged by what only one of the two can do:
+//! All copies of a packet have the same digest ([`Decoded::digest`]). A retransmission has a different one, because its
+//! IP identification and its TCP timestamp are new. But IPv6 has no identification, many systems send 0, and a
+//! timestamp clock may tick too slowly. These rules therefore distinguish packets with the same digest:
 //!
 //! - A packet with a smaller time to live was forwarded.
-//! - With the same identification, it is a copy; a sender that repeats it (RFC 1122, section 3.2.1.5) waits longer than
-//!   [`FORWARDED_NS`].
-//! - A SYN is retransmitted after a second (RFC 6298, section 2), and not before [`SYN_NS`]. How often the SYN of a
-//!   direction was captured is how often each packet of the direction is.
-//! - A sender needs an answer, or a time-out of milliseconds, to send again: what comes within [`AT_ONCE_NS`] with nothing
-//!   of the other direction in between is a copy. An acknowledgement without data may be repeated at once, so of these
-//!   the data must show that packets are captured several times.
+//! - A packet with the same identification is a copy; a sender that reuses it (RFC 1122, section 3.2.1.5) waits longer
+//!   than [`FORWARDED_NS`].
+//! - A SYN is retransmitted after a second (RFC 6298, section 2), and not before [`SYN_NS`]. Each packet of a direction
+//!   is captured as often as its SYN.
+//! - A sender retransmits only after an answer or a timeout of milliseconds. A packet that arrives within
+//!   [`AT_ONCE_NS`], without a packet of the other direction in between, is a copy. An acknowledgement without data may
+//!   be repeated at once; it counts as a copy only if the direction's data is captured several times.
 //!
-//! What can't be decided by these is passed on, and counted where a direction has much of it.
+//! Packets that these rules cannot decide are passed on, and counted if a direction has many of them.
 
 use std::collections::HashMap;
 
 use crate::Flags;
 use crate::decode::{Decoded, Tcp, Transport, mixed};
 
-/// How long a packet waits in a queue between two vantage points where it is captured, at most.
+/// Maximum time between two copies of a forwarded packet.
 const FORWARDED_NS: i64 = 2_000_000_000;
 /// Copies of a SYN come within this time.
 const SYN_NS: i64 = 200_000_000;
-/// No sender repeats data within this time unless it was answered.
+/// No sender retransmits data within this time without an answer.
 const AT_ONCE_NS: i64 = 1_000_000;
-/// The same where answers are not captured.
+/// The same if answers are not captured.
 const AT_ONCE_UNSEEN_NS: i64 = 100_000;
-/// No route is longer within one capture.
+/// Maximum number of hops within one capture.
 const MOST_HOPS: u8 = 8;
-/// Directions of connections that are known at a time.
+/// Maximum number of directions that are tracked at a time.
 const MOST_DIRECTIONS: usize = 65_536;
-/// Segments after which a direction that seems to have every packet twice is a case of doubt.
+/// Minimum number of segments before a direction in which every packet is repeated counts as doubtful.
 const LEAST_SEGMENTS: u32 = 8;
 
 /// Sets of four packets that are remembered: 2 MiB.
@@ -44,22 +44,22 @@ const WAYS: usize = 4;
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     digest: u64,
-    /// The first of its copies, and the last.
+    /// The times of its first and its last copy.
     first_ns: i64,
     last_ns: i64,
-    /// When it was seen, in packets.
+    /// When it was seen, as a number of packets.
     ordinal: u64,
-    /// How often it was seen, since it was sent last.
+    /// How often it was seen since it was last sent.
     times: u16,
     ttl: u8,
 }
 
-/// What is known of a direction of a connection, at one vantage point.
+/// The state of a direction of a connection at one vantage point.
 #[derive(Clone, Copy, Debug, Default)]
 struct Direction {
-    /// How often each packet is captured, by the SYN; 0: the SYN was not captured.
+    /// How often its SYN was captured; 0: not at all.
     times: u16,
-    /// Segments with data, each once, and those among them that were seen again: as copies, and in doubt.
+    /// Distinct segments with data; how many of them were repeated as certain copies, and how many as doubtful ones.
     segments: u32,
     copied: u32,
     doubtful: u32,
@@ -74,7 +74,7 @@ impl Direction {
     }
 }
 
-/// What was captured more than once.
+/// Detects packets that were captured more than once.
 #[derive(Debug)]
 pub(super) struct Copies {
     seen: Vec<[Seen; WAYS]>,
@@ -92,10 +92,10 @@ impl Default for Copies {
 impl Copies {
     /// Whether a packet is a copy of one that was captured at this vantage point before.
     #[inline]
-    pub(super) fn has(&mut self, packet: &Decoded, place: u16, t_ns: i64) -> bool {
+    pub(super) fn has(&mut self, packet: &Decoded, vantage_point: u16, t_ns: i64) -> bool {
         self.ordinal += 1;
-        let digest = mixed(packet.digest, u64::from(place) + 1);
-        let [own, other] = keys(packet, place);
+        let digest = mixed(packet.digest, u64::from(vantage_point) + 1);
+        let [own, other] = keys(packet, vantage_point);
         let before = self.find(digest, t_ns, packet.ttl);
         let mut direction = self.direction(own);
         let is_copy = match before {
@@ -114,13 +114,14 @@ impl Copies {
         is_copy
     }
 
-    /// Repeated segments of directions in which nearly every segment is repeated, without a sign of what they are.
+    /// Number of repeated segments in directions where nearly every segment is repeated and no rule decides whether
+    /// they are copies.
     pub(super) fn doubtful(mut self) -> u64 {
         self.forget_directions();
         self.doubtful
     }
 
-    /// What is remembered of this packet; if nothing is, it is from now on.
+    /// The entry of this packet; adds it if it is missing.
     fn find(&mut self, digest: u64, t_ns: i64, ttl: u8) -> Option<(usize, usize)> {
         let set = digest as usize % SETS;
         if let Some(way) = self.seen[set].iter().position(|each| each.times > 0 && each.digest == digest) {
@@ -198,7 +199,7 @@ impl Direction {
 /// A packet that was seen before, with the same digest.
 #[derive(Clone, Copy, Debug)]
 struct Again {
-    /// Without a sign: clocks go back a little, and copies come in any order.
+    /// The absolute time: clocks may go back a little, and copies come in any order.
     since_first_ns: i64,
     is_at_once: bool,
     times: u16,
@@ -213,7 +214,7 @@ impl Again {
         let in_time = self.since_first_ns <= FORWARDED_NS;
         match packet.transport {
             Transport::Tcp(tcp) => self.is_copy_of_segment(&tcp, direction),
-            // Every request has its own number, and its reply that of the request.
+            // Every request has a number of its own, and its reply has the same number.
             Transport::Echo(_) => in_time,
             Transport::Udp { .. } | Transport::Other => {
                 self.is_at_once || (in_time && (self.is_forwarded || self.has_identification))
@@ -250,7 +251,7 @@ fn takes_sequence_numbers(tcp: &Tcp) -> bool {
 
 /// The keys of the direction of a packet's connection at a vantage point, and the other direction; 0: it has no
 /// connection.
-fn keys(packet: &Decoded, place: u16) -> [u64; 2] {
+fn keys(packet: &Decoded, vantage_point: u16) -> [u64; 2] {
     let Transport::Tcp(tcp) = packet.transport else { return [0; 2] };
     let bits = |address| match address {
         std::net::IpAddr::V4(address) => u64::from(address.to_bits()),
@@ -258,6 +259,6 @@ fn keys(packet: &Decoded, place: u16) -> [u64; 2] {
     };
     let from = mixed(bits(packet.from), u64::from(tcp.from_port));
     let to = mixed(bits(packet.to), u64::from(tcp.to_port));
-    let place = u64::from(place) + 1;
-    [mixed(mixed(place, from), to) | 1, mixed(mixed(place, to), from) | 1]
+    let vantage_point = u64::from(vantage_point) + 1;
+    [mixed(mixed(vantage_point, from), to) | 1, mixed(mixed(vantage_point, to), from) | 1]
 }

@@ -1,4 +1,4 @@
-//! What the packets of captures were.
+//! Counters of the packets in captures.
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -26,9 +26,9 @@ pub struct Counts {
     pub before_first: u64,
     /// Packets that were captured before, at the same vantage point.
     pub copies: u64,
-    /// Segments that repeat an earlier one entirely, in flows where most do, without a sign of what they are.
+    /// Segments that repeat an earlier one entirely, in flows where most do, and that may be copies or retransmissions.
     pub doubtful_copies: u64,
-    /// Further packets of frames that have several.
+    /// Additional packets of frames that have several.
     pub more_in_frames: u64,
     /// Packets that the user's choice leaves out.
     pub not_chosen: u64,
@@ -50,7 +50,7 @@ pub struct Counts {
     pub echoes: u64,
     /// Other packets that were decoded, such as error messages of ICMP.
     pub others: u64,
-    /// UDP datagrams that seem to carry something that is not looked into, by its kind.
+    /// UDP datagrams whose contents are guessed and not decoded, by kind.
     #[serde(serialize_with = "by_guess")]
     pub guesses: [u64; Guess::WORDS.len()],
     /// Packets in tags and tunnels, by their kind.
@@ -81,7 +81,7 @@ impl Counts {
             Transport::Tcp(tcp) => {
                 self.tcp += 1;
                 self.without_options += u64::from(tcp.options.truncated);
-                // A length that the wire's contradicts is no packet of offload.
+                // A length that exceeds the length on the wire is wrong; it is not an offloaded packet.
                 if decoded.ip_bytes > MTU_BYTES && decoded.ip_bytes <= packet.wire_bytes {
                     self.beyond_mtu += 1;
                     self.largest_ip_bytes = self.largest_ip_bytes.max(decoded.ip_bytes);
@@ -116,7 +116,7 @@ fn by_reason<S: Serializer>(counts: &[u64], serializer: S) -> Result<S::Ok, S::E
     by_word(Undecoded::WORDS, counts, serializer)
 }
 
-/// Only what there was.
+/// Serialises only the counters that are not 0.
 fn by_word<S: Serializer>(words: &[&str], counts: &[u64], serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(None)?;
     for (word, count) in words.iter().zip(counts).filter(|(_, count)| **count > 0) {

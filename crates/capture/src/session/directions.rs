@@ -1,7 +1,8 @@
-//! Files of one direction each, as `tcpdump -Q in` and `-Q out` or a tap with two ports write them.
+//! Recognises pairs of files with one direction each, as `tcpdump -Q in` and `-Q out` or a tap with two ports write
+//! them.
 //!
-//! They are recognised by their beginnings. Their times are taken for those of one clock, which can be wrong; if an
-//! acknowledgement comes before what it acknowledges, it is.
+//! They are recognised by their first packets. Their times are assumed to come from one clock. This is refuted if an
+//! acknowledgement precedes the data that it acknowledges.
 
 use std::collections::HashMap;
 use std::io::Cursor;
@@ -10,10 +11,10 @@ use crate::decode::{Decoded, Transport, decode};
 use crate::file::Reader;
 use crate::{Endpoint, Flags};
 
-/// Packets of a beginning that are looked at.
+/// Maximum number of packets that are read at the beginning of a file.
 const MOST_PACKETS: usize = 4096;
 
-/// What one direction of a connection has, in the order of the file.
+/// The segments of one direction of a connection, in the order of the file.
 #[derive(Debug, Default)]
 struct Sent {
     /// Times, the sequence number behind each segment, and the acknowledgement if it has one.
@@ -25,7 +26,7 @@ struct Sent {
 pub(super) struct Directions(HashMap<[Endpoint; 2], Sent>);
 
 impl Directions {
-    /// Of the start of a file, which may end anywhere.
+    /// Reads the start of a file, which may be cut off anywhere.
     pub(super) fn of(start: &[u8]) -> Self {
         let mut directions = Self::default();
         let Ok(mut reader) = Reader::open(Cursor::new(start.to_vec())) else { return directions };
@@ -63,13 +64,13 @@ impl Directions {
         self.0.contains_key(&[from, to])
     }
 
-    /// Whether no connection has both of its directions here.
+    /// Whether no connection has both of its directions in this file.
     fn is_one_way(&self) -> bool {
         !self.0.is_empty() && self.0.keys().all(|&[from, to]| !self.has([to, from]))
     }
 }
 
-/// The two files that show a direction each of the same connections; `None`: there are none, or more than two.
+/// The two files that have one direction each of the same connections; `None`: there are none, or more than two.
 pub(super) fn complement(files: &[Directions]) -> Option<[usize; 2]> {
     let one_way: Vec<usize> = (0..files.len()).filter(|&file| files[file].is_one_way()).collect();
     let &[first, second] = &one_way[..] else { return None };
@@ -93,7 +94,7 @@ fn is_causal(sent: &Sent, back: &Sent) -> bool {
             highest = Some(highest.map_or(end, |highest| if is_after(end, highest) { end } else { highest }));
             sent.next();
         }
-        // What was sent before the capture began may be acknowledged at its start.
+        // Data that was sent before the capture began may be acknowledged at its start.
         let later = sent.peek().is_some();
         if let (Some(ack), Some(highest), true) = (ack, highest, later) {
             too_early += usize::from(is_after(ack, highest));

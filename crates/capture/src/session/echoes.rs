@@ -1,4 +1,4 @@
-//! Pings in a capture: echo requests, and how long after each its reply was seen.
+//! Pings in a capture: echo requests, and the time until each was answered.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -8,30 +8,31 @@ use serde::Serialize;
 use super::Follower;
 use crate::decode::{Decoded, Echo};
 
-/// The most pings that are followed.
+/// Maximum number of pings that are followed.
 const MOST_PINGS: usize = 256;
 
-/// The most pairs of a ping and a vantage point that sees it.
+/// Maximum number of pairs of a ping and a vantage point that sees it.
 const MOST_SIGHTINGS: usize = 1024;
 
-/// The most requests of a ping that wait for their replies. The one before counts as lost.
+/// Maximum number of outstanding requests of a ping. Beyond that, the oldest counts as lost.
 const MOST_WAITING: usize = 4096;
 
-/// A request without a reply counts as lost if the capture goes on this long. Replies have been later than this, but
-/// `ping` itself waits no longer than 10 s after its last request.
+/// A request without a reply counts as lost if the capture continues for this long. Replies may be later, but `ping`
+/// itself waits no longer than 10 s after its last request.
 const PATIENCE_NS: u64 = 10_000_000_000;
 
-/// What is known of a ping after the capture was read.
+/// The summary of a ping.
 #[derive(Clone, Debug, Serialize)]
 pub struct EchoNotes {
-    /// What its probes are called.
+    /// The name of its probes.
     pub name: String,
-    /// Who sends the requests.
+    /// The host that sends the requests.
     pub from: IpAddr,
-    /// Who answers.
+    /// The host that answers.
     pub to: IpAddr,
-    /// Where they were captured.
-    pub place: u16,
+    /// The vantage point at which they were captured.
+    #[serde(rename = "place")]
+    pub vantage_point: u16,
     /// Requests seen.
     pub requests: u64,
     /// Requests with a reply.
@@ -45,12 +46,13 @@ struct Key {
     from: IpAddr,
     to: IpAddr,
     id: u16,
-    place: u16,
+    vantage_point: u16,
 }
 
 impl Key {
     fn is_beside(self, other: Self) -> bool {
-        self.place != other.place && Self { place: 0, ..self } == Self { place: 0, ..other }
+        self.vantage_point != other.vantage_point
+            && Self { vantage_point: 0, ..self } == Self { vantage_point: 0, ..other }
     }
 }
 
@@ -60,7 +62,7 @@ struct Waiting {
     number: u64,
     sent_ns: u64,
     rtt_ns: Option<u64>,
-    /// Whether its reply was seen at another vantage point only, so far.
+    /// Whether its reply has been seen at another vantage point only.
     is_beside: bool,
 }
 
@@ -82,7 +84,7 @@ pub(super) struct Echoes {
 }
 
 impl Echoes {
-    /// The vantage point and the file of the echo are in `seen_at`.
+    /// Processes an echo. `seen_at` has its vantage point and file.
     pub(super) fn seen(
         &mut self,
         packet: &Decoded,
@@ -91,12 +93,12 @@ impl Echoes {
         seen_at: (u16, u16),
         follower: &mut impl Follower,
     ) {
-        let (place, file) = seen_at;
+        let (vantage_point, file) = seen_at;
         let (from, to) = if echo.is_reply { (packet.to, packet.from) } else { (packet.from, packet.to) };
-        let key = Key { from, to, id: echo.id, place };
+        let key = Key { from, to, id: echo.id, vantage_point };
         match self.indices.get(&key).copied() {
-            Some(index) if echo.is_reply => self.pings[index].replied(echo.seq, t_ns, place),
-            Some(index) if self.pings[index].notes.place != place => {}
+            Some(index) if echo.is_reply => self.pings[index].replied(echo.seq, t_ns, vantage_point),
+            Some(index) if self.pings[index].notes.vantage_point != vantage_point => {}
             Some(index) => {
                 self.pings[index].requested(echo.seq, t_ns);
                 self.pings[index].emit(index, t_ns, follower);
@@ -108,12 +110,15 @@ impl Echoes {
         }
     }
 
-    /// Whether a request was just seen at another vantage point of the same file, which it passed before: the ping is
-    /// followed there, nearest to who sends it.
+    /// Whether a request was just seen at another vantage point of the same file. The ping is followed there, because
+    /// that is nearer to its sender.
     fn is_requested_beside(&mut self, key: Key, seq: u16, t_ns: u64, file: u16) -> bool {
         let is_sent = |(other, index): &(&Key, &usize)| {
             let ping = &self.pings[**index];
-            other.is_beside(key) && ping.file == file && ping.notes.place == other.place && ping.has_sent(seq, t_ns)
+            other.is_beside(key)
+                && ping.file == file
+                && ping.notes.vantage_point == other.vantage_point
+                && ping.has_sent(seq, t_ns)
         };
         let Some(index) = self.indices.iter().find(is_sent).map(|(_, index)| *index) else { return false };
         self.remember(key, index);
@@ -126,8 +131,8 @@ impl Echoes {
         }
     }
 
-    /// A reply where no requests are seen: of the interfaces of one file, one may see the requests and another the
-    /// replies. Without such requests, they were before the capture or took another way.
+    /// Processes a reply at a vantage point without requests. Of the interfaces of one file, one may see the requests
+    /// and another the replies. If no interface saw the request, it preceded the capture or took another path.
     fn answered_beside(&mut self, key: Key, echo: Echo, t_ns: u64, file: u16) {
         let is_asked = |(other, index): &(&Key, &usize)| {
             let ping = &self.pings[**index];
@@ -136,7 +141,7 @@ impl Echoes {
         let latest = self.indices.iter().filter(is_asked).map(|(_, index)| *index).max();
         if let Some(index) = latest {
             self.remember(key, index);
-            self.pings[index].replied(echo.seq, t_ns, key.place);
+            self.pings[index].replied(echo.seq, t_ns, key.vantage_point);
         }
     }
 
@@ -144,14 +149,14 @@ impl Echoes {
         let index = self.pings.len();
         let name = if index == 0 { "ping".to_owned() } else { format!("ping-{}", index + 1) };
         follower.ping(&name);
-        let Key { from, to, place, .. } = key;
-        let notes = EchoNotes { name, from, to, place, requests: 0, answered: 0, unknown: 0 };
+        let Key { from, to, vantage_point, .. } = key;
+        let notes = EchoNotes { name, from, to, vantage_point, requests: 0, answered: 0, unknown: 0 };
         self.pings.push(Ping { notes, file, waiting: VecDeque::new(), last: None, longest_ns: 0 });
         self.pings[index].requested(echo.seq, t_ns);
         self.indices.insert(key, index);
     }
 
-    /// What remains, at the end of the capture; and the requests of pings that were not followed.
+    /// Ends the capture. Returns the summaries, and the number of requests of pings that were not followed.
     pub(super) fn finish(self, end_ns: u64, follower: &mut impl Follower) -> (Vec<EchoNotes>, u64) {
         let finish = |(index, mut ping): (usize, Ping)| {
             ping.finish(index, end_ns, follower);
@@ -163,7 +168,7 @@ impl Echoes {
 
 impl Ping {
     fn requested(&mut self, seq: u16, t_ns: u64) {
-        // The field has 16 bits; `ping` goes on at 0.
+        // The field has 16 bits; `ping` continues at 0.
         let number = match self.last {
             None => u64::from(seq),
             Some((last, number)) => number.saturating_add_signed(i64::from(seq.wrapping_sub(last) as i16)),
@@ -173,17 +178,17 @@ impl Ping {
         self.waiting.push_back(Waiting { seq, number, sent_ns: t_ns, rtt_ns: None, is_beside: false });
     }
 
-    /// Whether a request with this number was seen a moment ago.
+    /// Whether a request with this number was just seen.
     fn has_sent(&self, seq: u16, t_ns: u64) -> bool {
         let latest = self.waiting.iter().rev().find(|waiting| waiting.seq == seq);
         latest.is_some_and(|latest| t_ns.saturating_sub(latest.sent_ns) <= PATIENCE_NS)
     }
 
-    /// A reply, seen at a vantage point. It counts where the requests are seen, and elsewhere only if it is not seen
-    /// there.
-    fn replied(&mut self, seq: u16, t_ns: u64, place: u16) {
-        let is_here = place == self.notes.place;
-        // The latest request with this number: an earlier one would be a whole round of numbers ago.
+    /// Processes a reply that was seen at a vantage point. It counts at the vantage point of the requests; at another
+    /// one, only if it is not seen there.
+    fn replied(&mut self, seq: u16, t_ns: u64, vantage_point: u16) {
+        let is_here = vantage_point == self.notes.vantage_point;
+        // The latest request with this number: an earlier one would be 2^16 requests ago.
         let request = self.waiting.iter_mut().rev().find(|waiting| waiting.seq == seq);
         let is_open = |request: &&mut Waiting| request.rtt_ns.is_none() || (is_here && request.is_beside);
         let Some(request) = request.filter(is_open) else { return };

@@ -1,4 +1,4 @@
-//! Several files, read together.
+//! Reads several files together.
 
 use std::io::{self, Cursor, Read};
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use crate::file::{FileError, Format, Interface, Packet, Reader};
 
 /// A file, or a stream, to read.
 pub struct Source {
-    /// What to call it.
+    /// Its name.
     pub name: String,
     /// Its content.
     pub stream: Box<dyn Read + Send>,
 }
 
-/// What is known of a file after it was read.
+/// The summary of a file.
 #[derive(Clone, Debug, Serialize)]
 pub struct FileNotes {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its format: `pcap` or `pcapng`.
     pub format: &'static str,
@@ -29,7 +29,7 @@ pub struct FileNotes {
     pub is_compressed: bool,
     /// Packets read from it.
     pub packets: u64,
-    /// Why it was not read to its end; `None`: it was.
+    /// Why it was not read to its end; `None`: it was read completely.
     pub ended: Option<String>,
 }
 
@@ -103,12 +103,12 @@ impl Files {
         &self.files[file].notes.name
     }
 
-    /// Two files that show one direction each.
+    /// Finds two files with one direction each.
     pub(super) fn put_together(&self) -> Option<[usize; 2]> {
         self.put_together
     }
 
-    /// A number that files share whose times are of one clock.
+    /// A number that is equal for files whose times come from one clock.
     #[inline]
     pub(super) fn clock(&self, file: usize) -> u16 {
         match self.put_together {
@@ -145,7 +145,7 @@ impl File {
         match self.reader.advance() {
             Ok(true) => {
                 self.notes.packets += 1;
-                // A packet without a time stays where it is in its file.
+                // A packet without a time keeps its position in the file.
                 self.next_ns = self.reader.packet().t_ns.or(self.next_ns).or(Some(i64::MIN));
             }
             Ok(false) => self.next_ns = None,
@@ -157,7 +157,7 @@ impl File {
     }
 }
 
-/// The start of a file, by which two files of one direction each are recognised.
+/// Reads the start of a file, by which files with one direction each are recognised.
 fn start(stream: &mut impl Read) -> io::Result<Vec<u8>> {
     const START_BYTES: u64 = 256 * 1024;
     let mut start = Vec::new();
@@ -165,7 +165,7 @@ fn start(stream: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(start)
 }
 
-/// Counts what is read of the files, before it is decompressed.
+/// Counts the bytes read from the files, before decompression.
 struct Counted<R> {
     stream: R,
     bytes: Arc<AtomicU64>,

@@ -1,4 +1,5 @@
-//! Reads captures together: the packets of all files in the order of their times, counted, and what they show passed on.
+//! Reads captures together: takes the packets of all files in the order of their times, counts them, and passes
+//! segments and pings on.
 
 mod choice;
 mod copies;
@@ -31,26 +32,26 @@ pub use spin::SpinNotes;
 pub use vantage_points::VantagePoint;
 use vantage_points::VantagePoints;
 
-/// The most files that are read together.
+/// Maximum number of files that are read together.
 pub const MOST_FILES: usize = 512;
 
 /// Packets between two calls of the progress callback.
 const PACKETS_PER_CALL: u64 = 1 << 16;
 
-/// Takes what captures show. Times are nanoseconds since the first packet.
+/// Receives segments and pings. Times are nanoseconds since the first packet.
 pub trait Follower {
     /// A TCP segment. Its time is nanoseconds since 1970, as in its file; `first_ns` is that of the first packet.
     fn segment(&mut self, segment: &Segment, first_ns: i64);
-    /// A ping was found: what to call it (`ping`, `ping-2`, ...).
+    /// A new ping, and its name (`ping`, `ping-2`, ...).
     fn ping(&mut self, name: &str);
-    /// An echo request of the ping of this number (from 0): when it was seen, and how long after it its reply.
+    /// An echo request of the ping with this number (from 0): when it was seen, and the time until its reply.
     fn echo(&mut self, ping: usize, seq: u64, sent_ns: u64, rtt_ns: Option<u64>);
 }
 
 /// Captures could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// A file is no capture, or not even its start can be read.
+    /// A file is not a capture, or not even its start can be read.
     #[error("{file}: {source}")]
     File {
         /// Its name.
@@ -58,10 +59,10 @@ pub enum SessionError {
         /// What is wrong.
         source: FileError,
     },
-    /// More than can be distinguished.
+    /// There are too many of something.
     #[error("found more than {allowed} {what}; allowed: {allowed}")]
     TooMany {
-        /// Of what.
+        /// Of which thing there are too many.
         what: &'static str,
         /// How many there may be.
         allowed: usize,
@@ -71,24 +72,25 @@ pub enum SessionError {
     Stopped,
 }
 
-/// What was read, besides what was passed to the follower.
+/// The results, besides what was passed to the follower.
 #[derive(Clone, Debug, Serialize)]
 pub struct Session {
     /// The files, in the order given.
     pub files: Vec<FileNotes>,
-    /// Where packets were captured: a segment's `place` is an index.
-    pub places: Vec<VantagePoint>,
-    /// What the packets were.
+    /// The vantage points; a segment's `vantage_point` is an index.
+    #[serde(rename = "places")]
+    pub vantage_points: Vec<VantagePoint>,
+    /// Counters of packets.
     pub counts: Counts,
     /// The pings, in the order of their numbers.
     pub pings: Vec<EchoNotes>,
-    /// The numbers of two files of one direction each, which are put together as if they had one clock.
+    /// The numbers of two files with one direction each, which are merged as if they had one clock.
     pub put_together: Option<[usize; 2]>,
     /// Connections of QUIC, those with the most data first.
     pub quic: Vec<QuicNotes>,
-    /// Datagrams of QUIC connections beyond the most that are followed.
+    /// Datagrams of QUIC connections that were not followed, because there were too many.
     pub quic_left_out: u64,
-    /// Pings beyond the most that are followed.
+    /// Pings that were not followed, because there were too many.
     pub pings_left_out: u64,
     /// The time of the first packet, nanoseconds since 1970; `None`: there was none with a time.
     pub first_ns: Option<i64>,
@@ -110,7 +112,7 @@ pub fn read(
     let mut reading = Reading {
         choice,
         follower,
-        places: VantagePoints::default(),
+        vantage_points: VantagePoints::default(),
         counts: Counts::default(),
         echoes: Echoes::default(),
         copies: Copies::default(),
@@ -134,7 +136,7 @@ pub fn read(
 struct Reading<'a, F> {
     choice: &'a Choice,
     follower: &'a mut F,
-    places: VantagePoints,
+    vantage_points: VantagePoints,
     counts: Counts,
     echoes: Echoes,
     copies: Copies,
@@ -155,12 +157,12 @@ impl<F: Follower> Reading<'_, F> {
         let first_ns = *self.first_ns.get_or_insert(t_ns);
         self.last_ns = self.last_ns.max(t_ns);
         self.counts.before_first += u64::from(t_ns < first_ns);
-        let place = self.places.of(file, &packet, t_ns, files)?;
-        let link_type = self.places.link_type(place);
+        let vantage_point = self.vantage_points.of(file, &packet, t_ns, files)?;
+        let link_type = self.vantage_points.link_type(vantage_point);
         let mut found = 0;
         decode_each(link_type, packet.data, packet.wire_bytes, &mut |decoded| {
             found += 1;
-            let at = Captured { t_ns, place, file: self.places.file(place, files), first_ns };
+            let at = Captured { t_ns, vantage_point, file: self.vantage_points.file(vantage_point, files), first_ns };
             self.found(decoded, &packet, at);
         });
         self.counts.more_in_frames += u64::saturating_sub(found, 1);
@@ -170,7 +172,7 @@ impl<F: Follower> Reading<'_, F> {
     #[inline]
     fn found(&mut self, decoded: Result<Decoded, Undecoded>, packet: &Packet<'_>, at: Captured) {
         match decoded {
-            Ok(decoded) if self.copies.has(&decoded, at.place, at.t_ns) => self.counts.copies += 1,
+            Ok(decoded) if self.copies.has(&decoded, at.vantage_point, at.t_ns) => self.counts.copies += 1,
             Ok(decoded) => self.decoded(&decoded, packet, at),
             Err(reason) => self.counts.undecoded(reason),
         }
@@ -190,11 +192,11 @@ impl<F: Follower> Reading<'_, F> {
             }
             Transport::Echo(echo) => {
                 let t_ns = u64::try_from(at.t_ns.saturating_sub(at.first_ns)).unwrap_or(0);
-                self.echoes.seen(decoded, echo, t_ns, (at.place, at.file), self.follower);
+                self.echoes.seen(decoded, echo, t_ns, (at.vantage_point, at.file), self.follower);
             }
             Transport::Udp { quic: Some(_), .. } => {
                 let t_ns = u64::try_from(at.t_ns.saturating_sub(at.first_ns)).unwrap_or(0);
-                self.quic.seen(decoded, t_ns, at.place);
+                self.quic.seen(decoded, t_ns, at.vantage_point);
             }
             Transport::Udp { .. } | Transport::Other => {}
         }
@@ -204,7 +206,7 @@ impl<F: Follower> Reading<'_, F> {
         let first_ns = self.first_ns;
         let end_ns = first_ns.map_or(0, |first| u64::try_from(self.last_ns.saturating_sub(first)).unwrap_or(0));
         let (pings, pings_left_out) = self.echoes.finish(end_ns, self.follower);
-        let places = self.places.finish(&files);
+        let vantage_points = self.vantage_points.finish(&files);
         self.counts.doubtful_copies = self.copies.doubtful();
         let (quic, quic_left_out) = self.quic.finish();
         Session {
@@ -212,7 +214,7 @@ impl<F: Follower> Reading<'_, F> {
             quic,
             quic_left_out,
             files: files.finish(),
-            places,
+            vantage_points,
             counts: std::mem::take(&mut self.counts),
             pings,
             pings_left_out,
@@ -226,9 +228,9 @@ impl<F: Follower> Reading<'_, F> {
 #[derive(Clone, Copy, Debug)]
 struct Captured {
     t_ns: i64,
-    place: u16,
+    vantage_point: u16,
     file: u16,
-    /// The time of the first packet of all.
+    /// The time of the first packet of all files.
     first_ns: i64,
 }
 
@@ -236,7 +238,7 @@ struct Captured {
 fn segment(decoded: &Decoded, tcp: &Tcp, at: Captured) -> Segment {
     Segment {
         t_ns: at.t_ns,
-        place: at.place,
+        vantage_point: at.vantage_point,
         file: at.file,
         from: Endpoint { address: decoded.from, port: tcp.from_port },
         to: Endpoint { address: decoded.to, port: tcp.to_port },

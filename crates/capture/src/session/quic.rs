@@ -1,7 +1,7 @@
-//! Connections of QUIC: what can be seen of them from outside (RFC 9312).
+//! QUIC connections, as far as they can be observed from outside (RFC 9312).
 //!
-//! Acknowledgements, losses and windows are encrypted. What is left are the ends, the connection IDs of the handshake, how
-//! much is sent when, and the spin bit, if both ends have it turn.
+//! Acknowledgements, losses and windows are encrypted. Visible are the ends, the connection IDs of the handshake, the
+//! sizes and times of datagrams, and the spin bit, if both ends use it.
 
 use std::collections::HashMap;
 
@@ -12,18 +12,18 @@ use crate::Endpoint;
 use crate::analysis::End;
 use crate::decode::{ConnectionId, Decoded, Guess, Quic, Transport};
 
-/// The most connections that are followed.
+/// Maximum number of connections that are followed.
 const MOST_CONNECTIONS: usize = 1024;
-/// The most IDs of a direction that are kept.
+/// Maximum number of IDs that are kept for a direction.
 const MOST_IDS: usize = 4;
-/// The most intervals of which the bytes are counted. Beyond it, the intervals become twice as long.
+/// Maximum number of intervals for which bytes are counted. Beyond it, the intervals double.
 const MOST_INTERVALS: usize = 600;
 const FIRST_INTERVAL_NS: u64 = 100_000_000;
 
-/// What is known of a connection after the capture was read.
+/// The summary of a connection.
 #[derive(Clone, Debug, Serialize)]
 pub struct QuicNotes {
-    /// Who opened it; without the handshake, whoever does not have port 443.
+    /// The end that opened it; without the handshake, the end that does not have port 443.
     pub from: End,
     /// The other end.
     pub to: End,
@@ -31,7 +31,7 @@ pub struct QuicNotes {
     pub version: Option<u32>,
     /// The connection IDs that each end chose in the handshake, in hexadecimal; those of `from` first.
     pub ids: [Vec<String>; 2],
-    /// Whether its handshake was captured. Without it, it is QUIC by its port.
+    /// Whether its handshake was captured. Otherwise it is taken for QUIC because of its port.
     pub is_sure: bool,
     /// Datagrams in each direction; those of `from` first.
     pub packets: [u64; 2],
@@ -39,7 +39,7 @@ pub struct QuicNotes {
     pub bytes: [u64; 2],
     /// When its first datagram was seen, since the start.
     pub first_ns: u64,
-    /// When its last was.
+    /// When its last datagram was seen.
     pub last_ns: u64,
     /// The length of the intervals.
     pub interval_ns: u64,
@@ -56,8 +56,8 @@ struct Connection {
     opener: Option<usize>,
     version: Option<u32>,
     ids: [Vec<ConnectionId>; 2],
-    /// Where each direction is counted, if several vantage points show it.
-    places: [Option<u16>; 2],
+    /// The vantage point at which each direction is counted, if several see it.
+    vantage_points: [Option<u16>; 2],
     packets: [u64; 2],
     bytes: [u64; 2],
     first_ns: u64,
@@ -75,8 +75,8 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// A datagram of UDP.
-    pub(super) fn seen(&mut self, packet: &Decoded, t_ns: u64, place: u16) {
+    /// Processes a UDP datagram.
+    pub(super) fn seen(&mut self, packet: &Decoded, t_ns: u64, vantage_point: u16) {
         let Transport::Udp { from, to, payload_bytes, guess, quic: Some(quic) } = packet.transport else { return };
         let from = Endpoint { address: packet.from, port: from };
         let to = Endpoint { address: packet.to, port: to };
@@ -92,12 +92,13 @@ impl Connections {
             }
             std::collections::hash_map::Entry::Vacant(new) => new.insert(Connection::new(ends, t_ns)),
         };
-        if *connection.places[direction].get_or_insert(place) == place {
+        if *connection.vantage_points[direction].get_or_insert(vantage_point) == vantage_point {
             connection.seen(quic, direction, payload_bytes, t_ns);
         }
     }
 
-    /// What is known at the end, those with the most data first; and the datagrams of connections that were not followed.
+    /// The summaries, those with the most data first; and the number of datagrams of connections that were not
+    /// followed.
     pub(super) fn finish(self) -> (Vec<QuicNotes>, u64) {
         let mut notes: Vec<_> = self.connections.into_values().map(Connection::finish).collect();
         notes.sort_by_key(|each| (std::cmp::Reverse(each.bytes[0] + each.bytes[1]), each.first_ns));
@@ -112,7 +113,7 @@ impl Connection {
             opener: None,
             version: None,
             ids: Default::default(),
-            places: [None; 2],
+            vantage_points: [None; 2],
             packets: [0; 2],
             bytes: [0; 2],
             first_ns: t_ns,

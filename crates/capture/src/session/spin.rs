@@ -1,14 +1,14 @@
 //! Round-trip times by the spin bit (RFC 9000, section 17.4; RFC 9312, section 3.8).
 //!
-//! The server sends the bit as it received it, and the client sends its opposite, so that it turns once a round trip. Each
-//! end may leave it constant, or set it by chance. Where it works, the turns of both directions alternate: each turn of
-//! one is answered by a turn of the other. That is what is checked before any time is reported.
+//! The server sends the bit as it received it, and the client inverts it, so that it flips once in each round trip.
+//! Each end may also leave it constant or set it at random. If it works, the flips of both directions alternate: each
+//! flip of one is answered by a flip of the other. This is checked before any time is reported.
 
 use serde::Serialize;
 
-/// Turns after which it can be judged whether the bit works.
+/// Minimum number of flips before the bit is judged.
 const LEAST_TURNS: usize = 6;
-/// Round-trip times that are kept.
+/// Maximum number of round-trip times that are kept.
 const MOST_SAMPLES: usize = 100_000;
 
 /// The bit in both directions of a connection.
@@ -17,7 +17,7 @@ pub(super) struct Spin {
     /// The bit of the last packet of each direction.
     last: [Option<bool>; 2],
     packets: [u64; 2],
-    /// The direction of the last turn, and the last two times at which each direction turned.
+    /// The direction of the last flip, and the times of the last two flips of each direction.
     last_turn: Option<usize>,
     turned_ns: [Option<u64>; 2],
     turns: [u64; 2],
@@ -25,15 +25,15 @@ pub(super) struct Spin {
     samples_ns: [Vec<u64>; 2],
 }
 
-/// What the bit shows.
+/// The round-trip times by the spin bit.
 #[derive(Clone, Debug, Serialize)]
 pub struct SpinNotes {
-    /// What it does: `works`, `constant`, `random` (or lost packets make it look so), `few` (turns), `one-way` (its turns
-    /// can't be checked, because one direction was not captured).
+    /// `works`, `constant`, `random` (or it looks random because of lost packets), `few` (too few flips), `one-way`
+    /// (its flips cannot be checked, because one direction was not captured).
     pub behaviour: &'static str,
-    /// Round-trip times that were measured. They include how long the ends wait before they send.
+    /// Round-trip times that were measured. They include the time that the ends wait before they send.
     pub samples: usize,
-    /// The smallest; `None`: there are none.
+    /// The minimum; `None`: there are none.
     pub min_ns: Option<u64>,
     /// The median.
     pub median_ns: Option<u64>,
@@ -42,7 +42,7 @@ pub struct SpinNotes {
 }
 
 impl Spin {
-    /// A packet of data.
+    /// Processes a packet with a short header.
     pub(super) fn seen(&mut self, bit: bool, direction: usize, t_ns: u64) {
         self.packets[direction] += 1;
         let before = self.last[direction].replace(bit);
@@ -50,7 +50,7 @@ impl Spin {
             return;
         }
         self.turns[direction] += 1;
-        // An answer has the server's bit as the client's was, and the client's as the server's was not.
+        // The server answers with the client's bit, and the client with the inverse of the server's bit.
         let follows = self.last_turn.is_none_or(|last| last != direction);
         self.alternating += u64::from(follows);
         self.last_turn = Some(direction);
@@ -63,7 +63,7 @@ impl Spin {
         }
     }
 
-    /// What it shows. The times of the direction with more packets are used: its turns are seen at once.
+    /// The result. It uses the times of the direction with more packets, whose flips are seen earlier.
     pub(super) fn finish(self, opener: usize) -> SpinNotes {
         let behaviour = self.behaviour();
         let denser = if self.packets[opener] > self.packets[1 - opener] { opener } else { 1 - opener };
@@ -83,7 +83,7 @@ impl Spin {
         match () {
             () if self.packets.contains(&0) && turns > 0 => "one-way",
             () if turns == 0 && self.packets[0] + self.packets[1] > 1 => "constant",
-            // One end has it constant: its direction never turns, however often the other's does.
+            // One end leaves it constant: its direction never flips, however often the other's does.
             () if self.turns.contains(&0) && turns >= LEAST_TURNS as u64 => "constant",
             () if turns < LEAST_TURNS as u64 => "few",
             () if 10 * self.alternating >= 9 * turns => "works",

@@ -1,9 +1,9 @@
-//! Where packets were captured.
+//! The vantage points at which packets were captured.
 //!
 //! Each interface of each file is a vantage point. Files that continue each other, as `tcpdump -C` writes them, are one
 //! vantage point: an interface of the same name and link type, whose first packet comes after the last one of a file
-//! that is over. So are the sections of a pcapng file. Where a stream has the packets of several interfaces, each of
-//! these is a vantage point.
+//! that is over. The same applies to the sections of a pcapng file. If a stream has the packets of several interfaces,
+//! each of these is a vantage point.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use super::files::Files;
 use crate::decode::{Origin, link_name, origin};
 use crate::file::Packet;
 
-/// The most interfaces of one stream. The packets of further ones are those of the stream.
+/// Maximum number of interfaces in one stream. The packets of further ones are assigned to the stream itself.
 const MOST_ORIGINS: usize = 64;
 
 /// A vantage point where packets were captured.
@@ -28,7 +28,7 @@ pub struct VantagePoint {
     pub link_type: u16,
     /// The name of its link type; `None`: it can't be decoded.
     pub link_name: Option<&'static str>,
-    /// How much of a packet was captured at most; 0: no limit.
+    /// The snap length; 0: no limit.
     pub snap_bytes: u32,
     /// Packets captured here.
     pub packets: u64,
@@ -40,8 +40,8 @@ pub struct VantagePoint {
     pub last_ns: i64,
     /// Packets with an earlier time than one before them.
     pub backwards: u64,
-    /// The interfaces of files that are this vantage point. An interface whose stream has the packets of several is of
-    /// all.
+    /// The interfaces of files that belong to this vantage point. An interface whose stream has the packets of several
+    /// belongs to all of these.
     #[serde(skip)]
     parts: Vec<(usize, usize)>,
     #[serde(skip)]
@@ -50,16 +50,16 @@ pub struct VantagePoint {
 
 #[derive(Debug, Default)]
 pub(super) struct VantagePoints {
-    places: Vec<VantagePoint>,
+    vantage_points: Vec<VantagePoint>,
     /// By file and interface.
     indices: Vec<Vec<Option<u16>>>,
-    /// Of streams with the packets of several interfaces.
+    /// By origin, for streams with the packets of several interfaces.
     origins: HashMap<(usize, usize, Origin), u16>,
     last_origin: Option<((usize, usize, Origin), u16)>,
 }
 
 impl VantagePoints {
-    /// The vantage point of a packet, which is counted there.
+    /// Returns the vantage point of a packet, and counts the packet there.
     #[inline]
     pub(super) fn of(
         &mut self,
@@ -72,10 +72,10 @@ impl VantagePoints {
             None => self.of_interface(file, packet.interface, t_ns, files)?,
             Some(origin) => self.of_origin((file, packet.interface, origin), t_ns, files)?,
         };
-        let place = &mut self.places[usize::from(index)];
-        place.packets += 1;
-        place.backwards += u64::from(t_ns < place.last_ns);
-        place.last_ns = place.last_ns.max(t_ns);
+        let vantage_point = &mut self.vantage_points[usize::from(index)];
+        vantage_point.packets += 1;
+        vantage_point.backwards += u64::from(t_ns < vantage_point.last_ns);
+        vantage_point.last_ns = vantage_point.last_ns.max(t_ns);
         Ok(index)
     }
 
@@ -116,26 +116,25 @@ impl VantagePoints {
     }
 
     #[inline]
-    pub(super) fn link_type(&self, place: u16) -> u16 {
-        self.places[usize::from(place)].link_type
+    pub(super) fn link_type(&self, vantage_point: u16) -> u16 {
+        self.vantage_points[usize::from(vantage_point)].link_type
     }
 
-    /// The number of the file of a vantage point, of several the first, and of files that show a direction each
-    /// likewise.
+    /// The number of a vantage point's file: the first, if it has several, or if two files have one direction each.
     #[inline]
-    pub(super) fn file(&self, place: u16, files: &Files) -> u16 {
-        files.clock(self.places[usize::from(place)].parts[0].0)
+    pub(super) fn file(&self, vantage_point: u16, files: &Files) -> u16 {
+        files.clock(self.vantage_points[usize::from(vantage_point)].parts[0].0)
     }
 
-    /// The vantage points, with what the files' statistics say at their ends.
+    /// The vantage points, with the statistics at the ends of the files.
     pub(super) fn finish(mut self, files: &Files) -> Vec<VantagePoint> {
         let mut counted = std::collections::HashSet::new();
-        for place in &mut self.places {
-            let parts = place.parts.iter().filter(|part| counted.insert(**part));
+        for vantage_point in &mut self.vantage_points {
+            let parts = vantage_point.parts.iter().filter(|part| counted.insert(**part));
             let known = parts.filter_map(|&(file, interface)| files.interface(file, interface).lost);
-            place.lost = known.fold(None, |sum, more| Some(sum.unwrap_or(0_u64).saturating_add(more)));
+            vantage_point.lost = known.fold(None, |sum, more| Some(sum.unwrap_or(0_u64).saturating_add(more)));
         }
-        self.places
+        self.vantage_points
     }
 
     #[cold]
@@ -147,16 +146,17 @@ impl VantagePoints {
         t_ns: i64,
         files: &Files,
     ) -> Result<u16, SessionError> {
-        let is_continued =
-            |place: &VantagePoint| place.origin == origin && continues(place, file, interface, t_ns, files);
-        let continued = self.places.iter().position(is_continued);
-        let index = continued.unwrap_or(self.places.len());
+        let is_continued = |vantage_point: &VantagePoint| {
+            vantage_point.origin == origin && continues(vantage_point, file, interface, t_ns, files)
+        };
+        let continued = self.vantage_points.iter().position(is_continued);
+        let index = continued.unwrap_or(self.vantage_points.len());
         let number = u16::try_from(index)
             .map_err(|_| SessionError::TooMany { what: "interfaces", allowed: usize::from(u16::MAX) + 1 })?;
         if continued.is_none() {
-            self.places.push(begun(file, interface, origin, t_ns, files));
+            self.vantage_points.push(begun(file, interface, origin, t_ns, files));
         }
-        self.places[index].parts.push((file, interface));
+        self.vantage_points[index].parts.push((file, interface));
         Ok(number)
     }
 }
@@ -183,17 +183,16 @@ fn begun(file: usize, interface: usize, origin: Option<Origin>, t_ns: i64, files
     }
 }
 
-/// Whether an interface of a file goes on where a vantage point ended: in a later section of the file, or in a later
-/// file.
-fn continues(place: &VantagePoint, file: usize, interface: usize, t_ns: i64, files: &Files) -> bool {
+/// Whether an interface of a file continues a vantage point: in a later section of the file, or in a later file.
+fn continues(vantage_point: &VantagePoint, file: usize, interface: usize, t_ns: i64, files: &Files) -> bool {
     let here = files.interface(file, interface);
     let is_over = |&(before, part): &(usize, usize)| match before == file {
         true => files.interface(file, part).section < here.section,
         false => files.is_over(before),
     };
-    let (first, part) = place.parts[0];
-    place.link_type == here.link_type
+    let (first, part) = vantage_point.parts[0];
+    vantage_point.link_type == here.link_type
         && files.interface(first, part).name == here.name
-        && place.last_ns <= t_ns
-        && place.parts.iter().all(is_over)
+        && vantage_point.last_ns <= t_ns
+        && vantage_point.parts.iter().all(is_over)
 }

@@ -1,4 +1,4 @@
-//! Captures made by hand.
+//! Hand-made captures.
 
 #![allow(dead_code, reason = "each test program uses some of them")]
 
