@@ -16,15 +16,15 @@ use crate::network::Network;
 use crate::output::Output;
 use crate::warnings::Warnings;
 
-/// Time between two times that the packets are taken.
+/// Time between two reads of the captured packets.
 pub(crate) const INTERVAL_NS: u64 = 5_000_000;
-/// What is stored of a packet: all headers of Ethernet, IPv4 without options, and TCP with all options.
+/// Bytes stored of each packet: all headers of Ethernet, IPv4 without options, and TCP with all options.
 const SNAP_BYTES: usize = 96;
-/// What the kernel keeps of a device's packets between two times that they are taken: those of 10 Gbit/s.
+/// Buffer of a device's socket. It holds the packets of 10 Gbit/s between two reads.
 const SOCKET_BYTES: u32 = 16 << 20;
-/// Packets are passed on in pieces of this size.
+/// Packets are passed on in chunks of this size.
 const PIECE_BYTES: usize = 256 << 10;
-/// The most that is kept if packets are only delivered at the end: the memory of a guest has to hold them.
+/// Maximum number of bytes kept if packets are only delivered at the end. A guest has to hold them in memory.
 const MOST_KEPT_BYTES: usize = 192 << 20;
 
 /// What was captured.
@@ -34,7 +34,7 @@ pub struct CaptureReport {
     pub packets: u64,
     /// Number of packets that are missing because there was no room for them.
     pub missed: u64,
-    /// How much of a packet is stored at most.
+    /// Maximum number of bytes stored of each packet.
     pub snap_bytes: usize,
 }
 
@@ -42,7 +42,7 @@ pub struct CaptureReport {
 #[derive(Debug)]
 pub(crate) struct Capture {
     taps: Vec<Tap>,
-    /// Packets that were taken, and that others may precede that were not.
+    /// Packets that were read. Others that were captured before them may still be unread.
     taken: Vec<Taken>,
     piece: Vec<u8>,
     room_bytes: usize,
@@ -59,7 +59,7 @@ struct Tap {
     interfaces: [u32; 2],
 }
 
-/// A packet that was taken.
+/// A packet that was read.
 #[derive(Debug)]
 struct Taken {
     t_ns: u64,
@@ -84,11 +84,11 @@ impl Capture {
         Ok(Self { taps, taken: Vec::new(), piece, room_bytes, packets: 0, missed: 0 })
     }
 
-    /// Takes the packets that were captured since the last time, and passes them on in the order of their times.
+    /// Reads the packets that were captured since the last call, and passes them on in the order of their times.
     pub(crate) fn take<W: Write + Send + 'static>(&mut self, clock: RunClock, output: &Output<W>) -> io::Result<()> {
         let now_ns = clock.now_ns();
         self.receive(clock)?;
-        // While one device's packets are taken, others see further packets.
+        // While the packets of one device are read, other devices capture more.
         self.pass_on(now_ns, output);
         Ok(())
     }
@@ -128,7 +128,7 @@ impl Capture {
         }
     }
 
-    /// Takes the last packets.
+    /// Reads the last packets.
     pub(crate) fn finish<W: Write + Send + 'static>(
         mut self,
         clock: RunClock,

@@ -289,7 +289,7 @@ fn mac(text: &str) -> io::Result<Vec<u8>> {
 fn number_in(file: &File) -> io::Result<u64> {
     let mut text = [0; 32];
     let length = file.read_at(&mut text, 0)?;
-    number(&text[..length]).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a counter that is no number"))
+    number(&text[..length]).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a counter that is not a number"))
 }
 
 fn number(text: &[u8]) -> Option<u64> {

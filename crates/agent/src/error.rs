@@ -89,7 +89,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// A word for programs. It says whose responsibility the error is.
+    /// A word for programs. It says who is responsible for the error.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Request(_) | Self::Protocol { .. } => "request",

@@ -42,7 +42,7 @@ pub use capabilities::{Capabilities, Lacking, NoLinearTimeouts, Owner, ProbeErro
 pub use capture::CaptureReport;
 pub use cards::CardError;
 pub use error::Error;
-pub use kernel::priority::{Before, put_first};
+pub use kernel::priority::{Precedence, set_realtime};
 pub use kernel::privilege::{NoPrivilege, Privilege};
 pub use kernel::tool::ToolError;
 pub use network::NetworkError;

@@ -36,7 +36,7 @@ pub(crate) enum Event {
     /// Report the progress of the run.
     Progress,
     /// Check how busy the CPUs are.
-    LookAtCpus,
+    CheckCpus,
     /// The scenario's duration is over.
     End,
     /// Stop waiting for probes.

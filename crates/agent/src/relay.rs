@@ -24,7 +24,7 @@ use serde::Serialize;
 
 use crate::kernel::{
     packet_socket,
-    priority::{self, Before},
+    priority::{self, Precedence},
 };
 use crate::network::Network;
 use crate::warnings::Warnings;
@@ -115,7 +115,7 @@ impl Relay {
         let shared = Arc::clone(&counters);
         let mut carrier = Carrier::new(directions)?;
         std::thread::Builder::new().name("relay".into()).spawn(move || {
-            shared.real_time.store(priority::put_first(0, Before::Others).is_ok().into(), Relaxed);
+            shared.real_time.store(priority::set_realtime(0, Precedence::Others).is_ok().into(), Relaxed);
             if let Err(error) = carrier.carry(&shared) {
                 *shared.failure.lock().expect("no panic while it is locked") = Some(error.to_string());
             }

@@ -36,9 +36,9 @@ struct Port {
     sent_packets: Counter,
     drops: DropCounters,
     label: String,
-    /// `None` if its queue may hold packets back at will.
+    /// `None` if its queue may hold packets back.
     check: Option<WireCheck>,
-    /// What its wire has of its boost's tokens, if it has a boost.
+    /// The token bucket of its boost, if it has one.
     boost: Option<Tokens>,
     /// The disciplines inside its own.
     inner: Vec<Inner>,
@@ -46,13 +46,13 @@ struct Port {
     gauge: Option<Gauge>,
 }
 
-/// A discipline inside a port's own. What it drops and marks is known from its own counters; the port's count its drops
-/// again.
+/// A discipline inside a port's own. Its drops and marks are known from its own counters. The counters of the port's
+/// own discipline include its drops.
 #[derive(Clone, Copy, Debug)]
 struct Inner {
     handle: u32,
-    /// What holds it: 0 for the port's own discipline, or the number, counted from 1, of another inner one.
-    holder: usize,
+    /// Its parent: 0 for the port's own discipline, or the number, counted from 1, of another inner one.
+    parent: usize,
     drops: DropCounters,
 }
 
@@ -127,7 +127,7 @@ fn wire_check(port: &bufferscope_scenario::Port, scenario: &Scenario) -> Option<
     port.queue.has_steady_rate().then(|| WireCheck::new(rates, segments, shaper(port)))
 }
 
-/// What limits a port to less than it can send for a while: its queue, or the rate that fills its boost's bucket.
+/// The shaper of a port: its queueing discipline, or the bucket of its boost.
 fn shaper(port: &bufferscope_scenario::Port) -> Option<Shaper> {
     let boosted = || Some(Shaper { rate_bps: port.rate.as_ref()?.at(0), burst_bytes: port.boost?.bytes });
     [port.queue.shaper(), boosted()].into_iter().flatten().min_by_key(|shaper| shaper.rate_bps)
@@ -157,8 +157,8 @@ impl Tokens {
 }
 
 impl Port {
-    /// Reads the counters of the inner disciplines, after those of the discipline that holds them: so a drop that these
-    /// count is always among theirs.
+    /// Reads the counters of the inner disciplines, after those of the outer one. So each drop of an inner discipline
+    /// that the outer one has counted is also in the inner one's counters.
     fn read_inner(&self, netlink: &mut Netlink) -> io::Result<Vec<QdiscStats>> {
         self.inner.iter().map(|inner| qdisc_stats::read_one(netlink, self.interface, inner.handle)).collect()
     }
@@ -175,7 +175,7 @@ impl Port {
         for (index, (own, stats)) in self.inner.iter_mut().zip(inner).enumerate().rev() {
             own.drops
                 .report(&without(stats, drops_inside[1 + index]), t_ns, self.name, |row| context.recorder.dropped(row));
-            drops_inside[own.holder] += stats.drops.max(drops_inside[1 + index]);
+            drops_inside[own.parent] += stats.drops.max(drops_inside[1 + index]);
         }
         self.drops.report(&without(stats, drops_inside[0]), t_ns, self.name, |row| context.recorder.dropped(row));
         let row = QueueRow {
@@ -222,7 +222,7 @@ fn without(stats: &QdiscStats, drops_inside: u64) -> QdiscStats {
 
 impl Inner {
     fn new(inner: &InnerQdisc) -> Self {
-        Self { handle: inner.handle, holder: inner.holder, drops: DropCounters::default() }
+        Self { handle: inner.handle, parent: inner.parent, drops: DropCounters::default() }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::built_network::BuiltNetwork;
 use crate::capabilities::Capabilities;
 use crate::capture::{self, Capture};
 use crate::error::Error;
-use crate::kernel::priority::{self, Before};
+use crate::kernel::priority::{self, Precedence};
 use crate::network::Network;
 use crate::output::{BatchSender, Output, Progress};
 use crate::rates::{self, Rates};
@@ -40,7 +40,7 @@ pub(crate) fn run<W: Write + Send + 'static>(request: &Request, mut out: W) -> R
     if !options.own_machine {
         // If it is allowed, the thread that generates the traffic takes precedence over everything else on the machine.
         // The relay's thread takes precedence over both.
-        let _ = priority::put_first(0, Before::Ordinary);
+        let _ = priority::set_realtime(0, Precedence::Ordinary);
     }
     run.go().map_err(Error::step("the run"))?;
     let summary = run.finish(&built.capabilities, relay.as_ref())?;
@@ -49,7 +49,7 @@ pub(crate) fn run<W: Write + Send + 'static>(request: &Request, mut out: W) -> R
 }
 
 /// Generates a scenario's traffic and changes its rates in a network that is up. Keeps no records.
-pub(crate) fn animate(scenario: &Scenario, seed: u64, network: &Network, rates: Rates) -> Result<(), Error> {
+pub(crate) fn run_traffic(scenario: &Scenario, seed: u64, network: &Network, rates: Rates) -> Result<(), Error> {
     raise_file_limit();
     let options = Options { progress_interval_ns: 0, ..Options::default() };
     let output = Output::start(io::sink(), false);
@@ -111,7 +111,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
             context.reactor.at(0, Event::SampleFlows);
         }
         context.reactor.at(0, Event::Progress);
-        context.reactor.at(look_interval_ns(options.own_machine), Event::LookAtCpus);
+        context.reactor.at(look_interval_ns(options.own_machine), Event::CheckCpus);
         for (index, change) in network.plan.rate_changes.iter().enumerate() {
             context.reactor.at(change.at_ns, Event::ChangeRate(index));
         }
@@ -167,8 +167,8 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
             Event::Check(index, number) => self.traffic.check(index, number, &mut self.context)?,
             Event::Stop(index) => self.traffic.stop(index, &mut self.context)?,
             Event::TakePackets => self.take_packets(due_ns)?,
-            Event::Progress => self.tell_progress(due_ns)?,
-            Event::LookAtCpus => self.look_at_cpus()?,
+            Event::Progress => self.report_progress(due_ns)?,
+            Event::CheckCpus => self.check_cpus()?,
             Event::End => {
                 self.lingering = true;
                 self.traffic.end(&mut self.context)?;
@@ -220,7 +220,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         Ok(())
     }
 
-    fn tell_progress(&mut self, due_ns: u64) -> io::Result<()> {
+    fn report_progress(&mut self, due_ns: u64) -> io::Result<()> {
         let interval_ns = self.options.progress_interval_ns;
         if interval_ns == 0 {
             return Ok(());
@@ -233,12 +233,12 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
         Ok(())
     }
 
-    fn look_at_cpus(&mut self) -> io::Result<()> {
+    fn check_cpus(&mut self) -> io::Result<()> {
         let now_ns = self.context.now_ns();
         self.cpu.look(now_ns)?;
         let next_ns = now_ns + look_interval_ns(self.options.own_machine);
         if next_ns <= self.context.scenario.duration_ns {
-            self.context.reactor.at(next_ns, Event::LookAtCpus);
+            self.context.reactor.at(next_ns, Event::CheckCpus);
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use crate::warnings::Warnings;
 /// counts in hundredths of a second, so checks that are close together only show that the CPU was never idle for that
 /// long.
 const SATURATED: f64 = 0.95;
-/// If samples are this many times as far apart as requested, there is a warning.
+/// If the interval between samples is this many times the requested one, there is a warning.
 const THIN: f64 = 1.05;
 /// A gap of this many intervals between two samples hides what happened in it, ...
 const GAP_INTERVALS: u64 = 5;
@@ -24,7 +24,7 @@ const LOOK_NS: u64 = 1_000_000_000;
 /// ... and on a machine that belongs to the run.
 const OWN_MACHINE_LOOK_NS: u64 = 50_000_000;
 
-/// Time between two looks at the CPUs.
+/// Time between two checks of the CPU load.
 pub(crate) fn look_interval_ns(own_machine: bool) -> u64 {
     if own_machine { OWN_MACHINE_LOOK_NS } else { LOOK_NS }
 }

@@ -20,8 +20,8 @@ const FRAME_BYTES: u64 = sizes::FRAME_BYTES as u64;
 #[derive(Clone, Debug)]
 pub(crate) struct WireCheck {
     steps: Vec<RateStep>,
-    /// How far the port may be ahead of its rate or behind it: the largest packet that may occur, which has several
-    /// segments if hosts leave segmentation offload on, or what its queue passes on at once.
+    /// How far the port may be ahead of its rate or behind it: the largest packet (of several segments if hosts use
+    /// segmentation offload), or the burst of its queueing discipline.
     slack_bits: u64,
     last: Option<Seen>,
     /// Whether there was a standing queue during the last interval.
@@ -50,8 +50,8 @@ impl Seen {
 }
 
 impl WireCheck {
-    /// A check of a port with these rates, or with a lower one that its queue has; packets have up to `segments`
-    /// segments.
+    /// A check of a port with these rates, or with the rate of its shaper if that is lower. Packets have up to
+    /// `segments` segments.
     pub(crate) fn new(steps: &[RateStep], segments: u32, shaper: Option<Shaper>) -> Self {
         let (most_bps, burst_bytes) = shaper.map_or((u64::MAX, 0), |shaper| (shaper.rate_bps, shaper.burst_bytes));
         let limited = |step: &RateStep| RateStep { bits_per_second: step.bits_per_second.min(most_bps), ..*step };
@@ -96,7 +96,7 @@ impl WireCheck {
             .add(format!("{port} sent at {percent:.1} % of its rate in {busy_s:.1} s with a standing queue: {cause}"));
     }
 
-    /// The step in force; a schedule begins at 0.
+    /// The current step; a schedule begins at 0.
     fn step(&self, t_ns: u64) -> RateStep {
         let later = self.steps.partition_point(|step| step.from_ns <= t_ns);
         self.steps[later.saturating_sub(1)]

@@ -68,7 +68,7 @@ pub enum Clock {
 pub struct Kernel {
     /// What delays the packets.
     pub delay_by: DelayBy,
-    /// What its timers follow.
+    /// The clock of its timers.
     pub clock: Clock,
 }
 
@@ -180,8 +180,8 @@ pub struct ShapedPort {
 pub struct InnerQdisc {
     /// Its handle.
     pub handle: u32,
-    /// What holds it: 0 for the port's own discipline, or the number, counted from 1, in [`ShapedPort::inner`].
-    pub holder: usize,
+    /// Its parent: 0 for the port's own discipline, or the number, counted from 1, in [`ShapedPort::inner`].
+    pub parent: usize,
 }
 
 /// A change of a port's rate.

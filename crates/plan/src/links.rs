@@ -4,7 +4,7 @@ use bufferscope_scenario::{Port, Scenario, Variation};
 
 use super::{DelayBy, PlanError};
 
-/// Refuses what nothing in Linux does.
+/// Refuses links that Linux cannot emulate.
 pub(super) fn check(scenario: &Scenario, delay_by: DelayBy) -> Result<(), PlanError> {
     scenario.port_names().zip(scenario.ports()).try_for_each(|(name, port)| match unknown(port, delay_by) {
         Some(what) => Err(PlanError::Link { port: name, what }),

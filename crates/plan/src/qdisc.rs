@@ -40,13 +40,13 @@ impl<'a> Attaching<'a> {
         Self { device, port, lines: Vec::new(), attached: Vec::new() }
     }
 
-    /// Attaches a discipline, and all that it holds, at a parent such as `root` or `parent 1:1`, inside the discipline
-    /// `holder`. `table` is what the size table adds to the command.
-    pub(super) fn attach(&mut self, qdisc: &Qdisc, holder: usize, parent: &str, table: &str) -> Result<(), PlanError> {
+    /// Attaches a discipline, and all inner ones, at a parent such as `root` or `parent 1:1`, inside the discipline
+    /// `outer`. `table` is what the size table adds to the command.
+    pub(super) fn attach(&mut self, qdisc: &Qdisc, outer: usize, parent: &str, table: &str) -> Result<(), PlanError> {
         let Self { device, port, .. } = *self;
         let index = self.attached.len();
         let number = (LEAF_HANDLE >> 16) + index as u32;
-        self.attached.push(InnerQdisc { handle: number << 16, holder });
+        self.attached.push(InnerQdisc { handle: number << 16, parent: outer });
         let kind = qdisc.kind();
         let settings = arguments(kind, qdisc.settings(), port)?;
         self.lines.push(format!("qdisc add dev {device} {parent} handle {number:x}:{table} {settings}"));

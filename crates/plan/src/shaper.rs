@@ -26,9 +26,9 @@ enum Shaper {
     /// them, however late the kernel wakes, and it never sends ahead of it. But a change of the rate moves the beginning
     /// of the schedule to that instant: the packet that is being transmitted no longer counts.
     Hfsc,
-    /// A token bucket (`sch_htb`) that holds this much time, in ns. So much may it catch up on when the kernel wakes late,
-    /// and so much is it ahead after an idle time. A whole packet would be too much: the queue would always be one packet
-    /// shorter than in reality.
+    /// A token bucket (`sch_htb`) that holds this much time, in ns. It limits how much the bucket may catch up when the
+    /// kernel wakes late, and how far it is ahead after an idle time. A whole packet would be too much: the queue would
+    /// always be one packet shorter than in reality.
     Htb { catch_up_ns: u64 },
     /// The same with a second bucket: the first is the boost's, and the second sends at the boost's rate.
     BoostedHtb { catch_up_ns: u64, boost: Boost },

@@ -87,7 +87,7 @@ fn disciplines_inside_others_become_classes_and_filters() {
         format!("filter add dev {on} parent 10: protocol ip prio 1 u32 match ip dsfield 0xb8 0xfc flowid 10:2"),
     ];
     assert_eq!(lines, expected);
-    let inner: Vec<(u32, usize)> = port.inner.iter().map(|inner| (inner.handle >> 16, inner.holder)).collect();
+    let inner: Vec<(u32, usize)> = port.inner.iter().map(|inner| (inner.handle >> 16, inner.parent)).collect();
     assert_eq!(inner, [(0x11, 0), (0x12, 1), (0x13, 1), (0x14, 0)]);
     let needed = bufferscope_plan::needed_qdiscs(&scenario);
     assert_eq!(needed.into_iter().collect::<Vec<_>>(), ["codel", "htb", "pfifo", "prio"]);

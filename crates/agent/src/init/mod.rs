@@ -44,7 +44,7 @@ pub(crate) fn run() -> ExitCode {
 fn guest() -> Result<(), InitError> {
     mounts::mount_all()?;
     modules::load_all()?;
-    softirqs::come_first()?;
+    softirqs::raise_priority()?;
     pause::pause()?;
     let request = request::read()?;
     let port = ports::open(ports::FRAMES)?;

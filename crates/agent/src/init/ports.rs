@@ -16,7 +16,7 @@ pub(super) const ERRORS: &str = "bufferscope.base.errors";
 const PORTS: &str = "/sys/class/virtio-ports";
 const TERMINAL: &str = "/dev/hvc0";
 /// The kernel creates a port's device some time after the driver is loaded.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The port of that name, for writing.
 pub(super) fn open(name: &str) -> Result<File, InitError> {
@@ -34,7 +34,7 @@ fn patiently(open: impl Fn() -> io::Result<File>) -> io::Result<File> {
     let start = Instant::now();
     loop {
         match open() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && start.elapsed() < PATIENCE => {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && start.elapsed() < TIMEOUT => {
                 sleep(Duration::from_millis(1));
             }
             result => return result,

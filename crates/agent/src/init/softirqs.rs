@@ -9,7 +9,7 @@
 use std::fs;
 use std::path::Path;
 
-use bufferscope_agent::{Before, put_first};
+use bufferscope_agent::{Precedence, set_realtime};
 use nix::errno::Errno;
 use nix::libc::pid_t;
 
@@ -21,7 +21,7 @@ const PROCESSES: &str = "/proc";
 const THREAD: &str = "ksoftirqd/";
 
 /// Gives the kernel's threads for packets priority over all programs.
-pub(super) fn come_first() -> Result<(), InitError> {
+pub(super) fn raise_priority() -> Result<(), InitError> {
     let listing = fs::read_dir(PROCESSES).map_err(InitError::step(format!("listing {PROCESSES}")))?;
     let threads: Vec<_> = listing.filter_map(|entry| packet_thread(&entry.ok()?.path())).collect();
     if threads.is_empty() {
@@ -29,7 +29,7 @@ pub(super) fn come_first() -> Result<(), InitError> {
     }
     threads
         .into_iter()
-        .try_for_each(|thread| put_first(thread, Before::Ordinary))
+        .try_for_each(|thread| set_realtime(thread, Precedence::Ordinary))
         .map_err(InitError::step(format!("raising the priority of {THREAD}")))
 }
 

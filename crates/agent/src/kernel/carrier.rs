@@ -8,8 +8,8 @@ use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 
 /// The kernel checks at most once a second whether a device's other end has come up.
-const PATIENCE: Duration = Duration::from_secs(5);
-const PAUSE: Duration = Duration::from_millis(20);
+const TIMEOUT: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Waits until these devices of the calling thread's namespace carry packets. Before that, they are up but drop
 /// everything: a network that was built in less than a second would lose its first packets.
@@ -18,10 +18,10 @@ pub(crate) fn wait(devices: &[String]) -> io::Result<()> {
     loop {
         let carrying = carrying()?;
         let Some(waiting) = devices.iter().find(|device| !carrying.contains(device)) else { return Ok(()) };
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > TIMEOUT {
             return Err(io::Error::new(io::ErrorKind::TimedOut, format!("{waiting} does not come up")));
         }
-        sleep(PAUSE);
+        sleep(POLL_INTERVAL);
     }
 }
 

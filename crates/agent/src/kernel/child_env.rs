@@ -18,10 +18,10 @@ use nix::sys::signal::SigSet;
 use nix::sys::stat::Mode;
 use nix::unistd::{getpid, sethostname, setsid, tcsetpgrp, write};
 
-/// The directory in which a file is made before it is mounted at its final place. It exists on every Linux, and a new
-/// file there is visible at once.
-const DESK: &CStr = c"/sys";
-const DRAFT: &CStr = c"/sys/draft";
+/// The directory in which a file is created before it is mounted over its target. It exists on every Linux system, and
+/// a new file there is visible at once.
+const STAGING_DIRECTORY: &CStr = c"/sys";
+const STAGED_FILE: &CStr = c"/sys/draft";
 
 /// The program's relation to the terminal.
 #[derive(Debug)]
@@ -91,14 +91,15 @@ impl ChildEnv {
 /// Mounts a file with that content over an existing one. If there is no such file, no program looks for it.
 fn replace(path: &CStr, content: &[u8]) -> nix::Result<()> {
     let nothing = None::<&CStr>;
-    mount(Some(c"tmpfs"), DESK, Some(c"tmpfs"), MsFlags::empty(), nothing)?;
-    let draft = open(DRAFT, OFlag::O_CREAT | OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::from_bits_truncate(0o644))?;
+    mount(Some(c"tmpfs"), STAGING_DIRECTORY, Some(c"tmpfs"), MsFlags::empty(), nothing)?;
+    let draft =
+        open(STAGED_FILE, OFlag::O_CREAT | OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::from_bits_truncate(0o644))?;
     let mut left = content;
     while !left.is_empty() {
         left = &left[write(&draft, left)?..];
     }
-    let done = mount(Some(DRAFT), path, nothing, MsFlags::MS_BIND, nothing);
-    umount2(DESK, MntFlags::MNT_DETACH)?;
+    let done = mount(Some(STAGED_FILE), path, nothing, MsFlags::MS_BIND, nothing);
+    umount2(STAGING_DIRECTORY, MntFlags::MNT_DETACH)?;
     match done {
         Err(Errno::ENOENT) => Ok(()),
         other => other,

@@ -11,7 +11,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 /// Standard error beyond this is discarded.
 const MOST_BYTES: usize = 64 * 1024;
 /// Time between two checks whether a program has exited. One that has closed its output is about to exit.
-const PAUSE: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// How a program ended.
 #[derive(Debug)]
@@ -104,7 +104,7 @@ fn wait(child: &mut Child, until: Instant) -> io::Result<Option<ExitStatus>> {
         if Instant::now() >= until {
             return Ok(None);
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

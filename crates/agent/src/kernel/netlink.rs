@@ -27,7 +27,7 @@ const INTERRUPTED: u16 = 0x10;
 /// The kernel fills at most 32 KiB at a time.
 const RECEIVE_BYTES: usize = 32 * 1024;
 /// The kernel answers during the request. If it has not answered after this time, it never will.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// Length and type of an attribute are aligned to this.
 const ALIGNMENT: usize = 4;
 /// Bits of an attribute's type that are flags (`NLA_F_NESTED`, `NLA_F_NET_BYTEORDER`).
@@ -57,7 +57,7 @@ impl Netlink {
     pub(crate) fn open() -> io::Result<Self> {
         let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute)?;
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
-        setsockopt(&socket, sockopt::ReceiveTimeout, &TimeVal::seconds(PATIENCE.as_secs() as i64))?;
+        setsockopt(&socket, sockopt::ReceiveTimeout, &TimeVal::seconds(TIMEOUT.as_secs() as i64))?;
         Ok(Self { socket, buffer: vec![0; RECEIVE_BYTES], sequence: 0 })
     }
 
@@ -183,7 +183,7 @@ fn question(kind: u16, flags: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
 }
 
 fn no_answer(request: u16) -> io::Error {
-    let text = format!("the kernel has not answered netlink request {request} within {} s", PATIENCE.as_secs());
+    let text = format!("the kernel has not answered netlink request {request} within {} s", TIMEOUT.as_secs());
     io::Error::new(io::ErrorKind::TimedOut, text)
 }
 

@@ -84,13 +84,13 @@ fn run_first(lifeline: &OwnedFd) -> ! {
     let _ = prctl::set_pdeathsig(Signal::SIGKILL);
     let _ = setsid();
     if let Ok(children) = children_signals() {
-        bury_until(&children, None, Some((lifeline, PollFlags::POLLIN)));
+        reap_until(&children, None, Some((lifeline, PollFlags::POLLIN)));
         // To all other processes in the namespace.
         let _ = kill(Pid::from_raw(-1), Signal::SIGTERM);
         let _ = kill(Pid::from_raw(-1), Signal::SIGCONT);
-        bury_until(&children, Some(Instant::now() + GRACE), None);
+        reap_until(&children, Some(Instant::now() + GRACE), None);
         let _ = send(lifeline.as_raw_fd(), &[0], MsgFlags::MSG_NOSIGNAL);
-        bury_until(&children, None, Some((lifeline, PollFlags::empty())));
+        reap_until(&children, None, Some((lifeline, PollFlags::empty())));
     }
     // SAFETY: this ends the process without running the functions that its creator has registered for its exit.
     unsafe { libc::_exit(0) }
@@ -105,10 +105,10 @@ fn children_signals() -> io::Result<SignalFd> {
 
 /// Reaps children. With another descriptor, stops at one of these events on it, or when it is closed; without one,
 /// stops when no child is left. Also stops when time is up.
-fn bury_until(children: &SignalFd, until: Option<Instant>, other: Option<(&OwnedFd, PollFlags)>) {
+fn reap_until(children: &SignalFd, until: Option<Instant>, other: Option<(&OwnedFd, PollFlags)>) {
     loop {
         while let Ok(Some(_)) = children.read_signal() {}
-        if bury() && other.is_none() {
+        if reap() && other.is_none() {
             return;
         }
         let mut watched = vec![PollFd::new(children.as_fd(), PollFlags::POLLIN)];
@@ -125,7 +125,7 @@ fn bury_until(children: &SignalFd, until: Option<Instant>, other: Option<(&Owned
 }
 
 /// Reaps all children that have ended; returns whether none is left.
-fn bury() -> bool {
+fn reap() -> bool {
     loop {
         match waitpid(Pid::from_raw(-1), Some(WaitPidFlag::WNOHANG)) {
             Ok(WaitStatus::StillAlive) => return false,

@@ -26,10 +26,10 @@ pub(crate) type ByReason = [Option<(Reason, u64)>; Kind::MOST_COUNTED];
 pub(crate) struct QdiscStats {
     pub(crate) interface: u32,
     pub(crate) handle: u32,
-    /// Waiting now.
+    /// Packets in the discipline now.
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
-    /// Passed on since the start (the kernel counts packets in 32 bits).
+    /// Packets dequeued since the start (the kernel counts them in 32 bits).
     pub(crate) sent_packets: u64,
     pub(crate) sent_bytes: u64,
     /// Dropped since the start, for any reason.

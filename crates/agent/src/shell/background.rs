@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 
 use super::ending::{Ending, waited};
 use super::program::command;
-use super::request::Beside;
+use super::request::BackgroundCommand;
 use super::testbed::Testbed;
 use crate::error::Error;
 use crate::kernel::child_env::TerminalMode;
@@ -17,8 +17,8 @@ use crate::kernel::socket_tables;
 
 /// A command that opens a socket does so within this time, even on a busy machine. A command that opens none causes no
 /// longer delay than this.
-const PATIENCE: Duration = Duration::from_secs(5);
-const PAUSE: Duration = Duration::from_millis(10);
+const TIMEOUT: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A command in the background.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Background {
 
 /// Starts commands, and waits until every host has as many additional sockets as it has commands. A program that is
 /// started after that finds its servers.
-pub(super) fn start(testbed: &Testbed, wanted: &[Beside]) -> Result<Vec<Background>, Error> {
+pub(super) fn start(testbed: &Testbed, wanted: &[BackgroundCommand]) -> Result<Vec<Background>, Error> {
     let failed = || Error::step("checking whether the background commands are ready");
     let mut started = Vec::new();
     let mut awaited = Vec::new();
@@ -57,7 +57,7 @@ pub(super) fn start(testbed: &Testbed, wanted: &[Beside]) -> Result<Vec<Backgrou
         awaited.push((host, before + commands));
         started.push((beside, host));
     }
-    let start = |(beside, host): (&Beside, usize)| {
+    let start = |(beside, host): (&BackgroundCommand, usize)| {
         let child_env = testbed.child_env(host)?;
         let mut shell = command("/bin/sh", &beside.on);
         // Its output would disturb the program's screen, so only its error messages are shown.
@@ -68,7 +68,7 @@ pub(super) fn start(testbed: &Testbed, wanted: &[Beside]) -> Result<Vec<Backgrou
         Ok(Background { process, host: beside.on.clone(), command: beside.command.clone() })
     };
     let mut running: Vec<Background> = started.into_iter().map(start).collect::<Result<_, Error>>()?;
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     while Instant::now() < until && !running.is_empty() {
         let mut ready = true;
         for &(host, sockets) in &awaited {
@@ -77,7 +77,7 @@ pub(super) fn start(testbed: &Testbed, wanted: &[Beside]) -> Result<Vec<Backgrou
         if ready {
             break;
         }
-        sleep(PAUSE);
+        sleep(POLL_INTERVAL);
         running.retain(|background| background.runs(false));
     }
     Ok(running)

@@ -91,7 +91,7 @@ pub(super) struct Entry {
 }
 
 /// Asks the holder of a network for one of its hosts.
-pub(super) fn knock(process: i32, host: &str) -> Result<Entry, Error> {
+pub(super) fn request_host(process: i32, host: &str) -> Result<Entry, Error> {
     let failed = |why: String| Error::Join { process, why };
     let holder = local_socket::connected(&name(process)).map_err(|error| {
         failed(format!(

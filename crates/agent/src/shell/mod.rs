@@ -22,7 +22,7 @@ use std::os::fd::{AsFd, RawFd};
 
 pub use ending::Ending;
 pub use exit_report::ExitReport;
-pub use request::{Beside, Build, Console, ShellRequest, Wanted};
+pub use request::{BackgroundCommand, Build, Console, NetworkRequest, ShellRequest};
 
 use crate::error::Error;
 use crate::kernel::inherited;
@@ -39,13 +39,13 @@ pub fn shell(request: RawFd, command: Vec<OsString>) -> Result<Ending, Error> {
     let request: ShellRequest = serde_json::from_slice(&text)?;
     let program = Program::new(command);
     match &request.network {
-        Wanted::Build(build) => {
+        NetworkRequest::Build(build) => {
             // This is done before this process leaves the machine's network, because other shells look for the socket
             // there.
             let join_socket = JoinSocket::open().map_err(Error::step("opening the socket for shells that join"))?;
             in_own_network(&request, build, &program, Some(join_socket))
         }
-        Wanted::Join(process) => in_others_network(&request, *process, &program),
+        NetworkRequest::Join(process) => in_others_network(&request, *process, &program),
     }
 }
 
@@ -55,8 +55,8 @@ pub fn in_guest(console: Console) -> Result<Ending, Error> {
     let program = Program::new(console.command.into_iter().map(OsString::from).collect());
     match &console.shell.network {
         // A machine has only one console, so no other shell could join.
-        Wanted::Build(build) => in_own_network(&console.shell, build, &program, None),
-        Wanted::Join(process) => {
+        NetworkRequest::Build(build) => in_own_network(&console.shell, build, &program, None),
+        NetworkRequest::Join(process) => {
             Err(Error::Join { process: *process, why: "a guest has no network but its own".into() })
         }
     }
@@ -83,7 +83,7 @@ fn in_own_network(
         }
     }
     let mut supervisor = Supervisor::new().map_err(Error::step("preparing the program"))?;
-    testbed.animate(build)?;
+    testbed.run_traffic(build)?;
     let beside = background::start(&testbed, &build.with)?;
     testbed.begin();
     let child = program.start(testbed.child_env(host)?, supervisor.terminal_mode())?;
@@ -93,7 +93,7 @@ fn in_own_network(
     }
     let ending = supervisor.supervise(child).map_err(Error::step("waiting for the program"))?;
     testbed.processes.ask_to_end();
-    supervisor.await_beside();
+    supervisor.await_background();
     testbed.processes.await_orphans();
     if !request.quiet {
         testbed.report();
@@ -102,7 +102,7 @@ fn in_own_network(
 }
 
 fn in_others_network(request: &ShellRequest, process: i32, program: &Program) -> Result<Ending, Error> {
-    let entry = join_socket::knock(process, &request.on)?;
+    let entry = join_socket::request_host(process, &request.on)?;
     let mut supervisor = Supervisor::new().map_err(Error::step("preparing the program"))?;
     let (child_env, holder) = entry.enter()?;
     let child = program.start(child_env, supervisor.terminal_mode())?;

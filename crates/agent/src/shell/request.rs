@@ -17,7 +17,7 @@ pub struct ShellRequest {
     #[serde(default)]
     pub quiet: bool,
     /// Which network.
-    pub network: Wanted,
+    pub network: NetworkRequest,
 }
 
 /// A request to a guest to run a program instead of a scenario: `{"console": ...}`.
@@ -44,10 +44,10 @@ impl Console {
     }
 }
 
-/// A network of its own, or another shell's.
+/// The network that a shell uses: its own, or that of another shell.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Wanted {
+pub enum NetworkRequest {
     /// A network of its own, which ends with the program.
     Build(Box<Build>),
     /// The network of the shell with this process number.
@@ -74,13 +74,13 @@ pub struct Build {
     pub traffic: bool,
     /// Commands to run in parallel with the program.
     #[serde(default)]
-    pub with: Vec<Beside>,
+    pub with: Vec<BackgroundCommand>,
 }
 
 /// A command that runs in the background as long as the program does.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Beside {
+pub struct BackgroundCommand {
     /// The node on which it runs.
     pub on: String,
     /// The argument of `sh -c`.

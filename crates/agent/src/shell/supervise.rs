@@ -97,7 +97,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Waits until the background commands have ended, or their time is up.
-    pub(super) fn await_beside(&mut self) {
+    pub(super) fn await_background(&mut self) {
         let until = Instant::now() + GRACE;
         loop {
             while let Ok(Some(_)) = self.signals.read_signal() {}

@@ -14,7 +14,7 @@ use crate::kernel::child_env::TerminalMode;
 #[derive(Debug)]
 pub(crate) struct Terminal {
     descriptor: Option<OwnedFd>,
-    /// This process' group.
+    /// The group of this process.
     own: Pid,
     /// Whether this process has given the terminal to the program.
     given: bool,

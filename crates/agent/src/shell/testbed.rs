@@ -98,7 +98,7 @@ impl Testbed {
 
     /// Starts the propagation delay, and prepares what is to run when the program [starts](Self::begin): the changes of
     /// rates, and the traffic if it is requested. After this the calling thread cannot start threads, only programs.
-    pub(super) fn animate(&mut self, build: &Build) -> Result<(), Error> {
+    pub(super) fn run_traffic(&mut self, build: &Build) -> Result<(), Error> {
         self.relay = self.built.start_relay()?;
         if build.traffic {
             self.prepare_traffic(build)?;
@@ -108,7 +108,7 @@ impl Testbed {
         self.processes.enter_for_children().map_err(Error::step("entering a PID namespace"))
     }
 
-    /// The program starts.
+    /// Called when the program starts.
     pub(super) fn begin(&mut self) {
         self.waiting.clear();
     }
@@ -131,7 +131,7 @@ impl Testbed {
         let scenario = Scenario { sample_interval_ns, flows_interval_ns: None, ..build.scenario.clone() };
         let seed = build.seed;
         let rates = Rates::prepare(self.network(), self.relay.as_ref())?;
-        self.prepare("traffic", move || session::animate(&scenario, seed, &built.network, rates))
+        self.prepare("traffic", move || session::run_traffic(&scenario, seed, &built.network, rates))
     }
 
     fn prepare_rates(&mut self) -> Result<(), Error> {

@@ -76,7 +76,7 @@ impl Connection {
         }
     }
 
-    /// The socket is ready.
+    /// Called when the socket is ready.
     pub(super) fn serve(&mut self, flags: EpollFlags) -> io::Result<Served> {
         if flags.intersects(EpollFlags::EPOLLERR | EpollFlags::EPOLLHUP) {
             socket::take_error(&self.socket)?;
@@ -103,7 +103,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The handshake is done.
+    /// Called when the handshake is done.
     fn establish(&mut self) -> io::Result<TcpInfo> {
         let info = socket::tcp_info(&self.socket)?;
         self.outgoing.acked_before = info.bytes_acked;

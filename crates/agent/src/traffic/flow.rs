@@ -19,7 +19,7 @@ pub(super) struct Flow {
     /// The connection's ends, client first, as long as they exist.
     pub(super) ends: [Option<u32>; 2],
     pub(super) data_from: Role,
-    /// What the receiver of the data under test waits for.
+    /// The data that the receiver under test still expects.
     awaited: Awaited,
     /// The requests that the server will receive.
     requests: Requests,
@@ -70,7 +70,7 @@ impl Flow {
         events.is_any().then_some(Notification { traffic: self.traffic, number: self.number, events })
     }
 
-    /// Looks at an end for the last time.
+    /// Takes the final statistics of an end.
     pub(super) fn conclude(&self, connection: &Connection, supplies: &mut [Supply]) -> io::Result<()> {
         if connection.role == self.data_from
             && let Some(info) = connection.info()?

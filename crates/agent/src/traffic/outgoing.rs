@@ -26,7 +26,7 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Nothing so far.
+    /// Nothing to send yet.
     pub(super) fn new() -> Self {
         Self { left: Some(0), written: 0, acked_before: 0, closes: false, closed: false }
     }

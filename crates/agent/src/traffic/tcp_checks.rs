@@ -8,9 +8,10 @@ use crate::warnings::Warnings;
 
 /// Options that every connection of a scenario should have. An administrator may have turned them off.
 const ALWAYS: u8 = TcpInfo::TIMESTAMPS | TcpInfo::SACK | TcpInfo::WINDOW_SCALING;
-/// If a sender was without data for more than this share of its time, this machine was measured instead of the network.
+/// If a sender was without data for more than this share of its time, the run measured this machine and not the
+/// network.
 const STARVED: f64 = 0.02;
-/// Less than this may be due to a single late wake-up.
+/// A shorter time may be due to a single late wake-up.
 const LEAST_STARVED_US: u64 = 50_000;
 
 /// How long the senders of one entry of traffic had something to send, and how long they waited for this program to

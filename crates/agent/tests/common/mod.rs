@@ -19,7 +19,7 @@ pub(crate) fn scenario(toml: &str) -> Scenario {
     experiment.points()[0].scenario.clone()
 }
 
-/// Copies the agent to a place where another user can run it.
+/// Copies the agent to a directory where another user can run it.
 ///
 /// A separate process makes the copy. If this process had the copy open for writing, a child that another test starts
 /// at the same time would inherit the open file until it calls exec. A program that any process has open for writing
@@ -50,7 +50,7 @@ pub(crate) fn has_shaper() -> bool {
     found.is_some_and(|found| has(&found))
 }
 
-/// Prints that a test can't judge anything here. It does not use `eprintln!`, whose output the test harness captures.
+/// Prints that a test was skipped. It does not use `eprintln!`, whose output the test harness captures.
 pub(crate) fn skip(why: impl Display) {
     say("skipped", why);
 }
@@ -78,8 +78,8 @@ impl Doubts {
 }
 
 /// Runs a scenario and judges it. If there are doubts and the run's own warnings say that the machine disturbed it, the
-/// run is repeated. A run without warnings must meet all expectations. If the machine is never quick enough, the test
-/// fails with that message.
+/// run is repeated. A run without warnings must meet all expectations. If every attempt is disturbed, the test fails
+/// with that message.
 pub(crate) fn judge(scenario: &Scenario, judge: impl Fn(&Report, &mut Doubts)) {
     let mut last = String::new();
     for attempt in 1..=ATTEMPTS {
