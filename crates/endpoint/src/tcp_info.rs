@@ -156,7 +156,7 @@ mod tests {
 
     /// `struct tcp_info` of Linux 6.1, by `offsetof`.
     #[test]
-    fn every_field_is_read_from_its_place() {
+    fn every_field_is_read_from_its_offset() {
         let fields = [(4, 0x0100_0000), (88, 3), (144, 4), (148, 5), (160, 6), (176, 7), (184, 8), (192, 9), (196, 10)];
         let info = TcpInfo::parse(&with(&fields)).unwrap();
         assert!(info.delivery_rate_app_limited);

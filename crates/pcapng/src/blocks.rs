@@ -85,7 +85,7 @@ impl<W: Write> Blocks<W> {
         self.write(ENHANCED_PACKET)
     }
 
-    /// An interface saw so many packets from the start up to `end_ns`.
+    /// An interface saw this many packets from the start up to `end_ns`.
     pub fn statistics(&mut self, interface: u32, end_ns: u64, packets: u64) -> io::Result<()> {
         self.u32(interface);
         self.time(end_ns);

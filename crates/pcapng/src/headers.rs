@@ -216,7 +216,7 @@ fn absolute(seq: u64, beginning: &Beginning) -> u32 {
 
 /// The byte of the flags on the wire.
 fn flag_bits(flags: Flags) -> u8 {
-    const PLACES: [(Flags, u8); 6] = [
+    const WIRE_BITS: [(Flags, u8); 6] = [
         (Flags::FIN, 0x01),
         (Flags::SYN, 0x02),
         (Flags::PSH, 0x08),
@@ -224,7 +224,7 @@ fn flag_bits(flags: Flags) -> u8 {
         (Flags::ECE, 0x40),
         (Flags::CWR, 0x80),
     ];
-    PLACES.iter().filter(|(flag, _)| flags.contains(*flag)).fold(0, |bits, (_, bit)| bits | bit)
+    WIRE_BITS.iter().filter(|(flag, _)| flags.contains(*flag)).fold(0, |bits, (_, bit)| bits | bit)
 }
 
 fn push(bytes: &mut Vec<u8>, word: u16) {

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_becomes_packets_of_its_places() {
+    fn a_payload_becomes_packets_of_its_interfaces() {
         let mut payload = Vec::new();
         for (interface, t_ns) in [(1, 5), (0, 6), (1, 7)] {
             packets::push(&mut payload, &SeenPacket { t_ns, interface, length: 1514, data: &[0xab; 5] });

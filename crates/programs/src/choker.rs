@@ -14,13 +14,13 @@ use std::cmp::Reverse;
 use crate::random::{Random, Uniform};
 
 /// Rounds between two rotations of the order.
-const ROUNDS_A_TURN: u64 = 3;
+const ROUNDS_PER_ROTATION: u64 = 3;
 
 /// The choking state of one torrent.
 #[derive(Debug)]
 pub(crate) struct Choker {
-    /// Peers that may receive.
-    places: usize,
+    /// Upload slots: the number of peers that may receive.
+    slots: usize,
     /// In the current order.
     peers: Vec<Peer>,
     rounds: u64,
@@ -36,7 +36,7 @@ struct Peer {
     gained: u64,
 }
 
-/// From now on a peer may receive, or may no longer receive.
+/// A peer is unchoked or choked from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) connection: u32,
@@ -44,14 +44,14 @@ pub(crate) struct Change {
 }
 
 impl Choker {
-    pub(crate) fn new(places: u32, random: Random) -> Self {
-        Self { places: places.max(1) as usize, peers: Vec::new(), rounds: 0, random }
+    pub(crate) fn new(slots: u32, random: Random) -> Self {
+        Self { slots: slots.max(1) as usize, peers: Vec::new(), rounds: 0, random }
     }
 
     /// A peer has connected. It is choked unless it is unchoked at once.
     pub(crate) fn connected(&mut self, connection: u32) -> Vec<Change> {
-        let place = self.random.below(self.peers.len() as u64 + 3).saturating_sub(2);
-        self.peers.insert(place as usize, Peer { connection, choked: true, received: 0, gained: 0 });
+        let position = self.random.below(self.peers.len() as u64 + 3).saturating_sub(2);
+        self.peers.insert(position as usize, Peer { connection, choked: true, received: 0, gained: 0 });
         self.choose()
     }
 
@@ -66,7 +66,7 @@ impl Choker {
             peer.received = received;
         }
         self.rounds += 1;
-        if self.rounds.is_multiple_of(ROUNDS_A_TURN)
+        if self.rounds.is_multiple_of(ROUNDS_PER_ROTATION)
             && let Some(front) = self.peers.iter().position(|peer| peer.choked)
         {
             self.peers.rotate_left(front);
@@ -78,8 +78,8 @@ impl Choker {
     /// ten thousand, it runs ten thousand times while they connect.
     fn choose(&mut self) -> Vec<Change> {
         let mut is_free = vec![false; self.peers.len()];
-        self.first_by_gain(self.places - 1).into_iter().for_each(|index| is_free[index] = true);
-        let left = self.places - is_free.iter().filter(|is_free| **is_free).count();
+        self.first_by_gain(self.slots - 1).into_iter().for_each(|index| is_free[index] = true);
+        let left = self.slots - is_free.iter().filter(|is_free| **is_free).count();
         is_free.iter_mut().filter(|is_free| !**is_free).take(left).for_each(|is_free| *is_free = true);
         let mut changes = Vec::new();
         for (peer, is_free) in self.peers.iter_mut().zip(is_free) {
@@ -111,8 +111,8 @@ mod tests {
 
     use super::*;
 
-    fn choker(places: u32, peers: u32) -> Choker {
-        let mut choker = Choker::new(places, Random::new(1, 0));
+    fn choker(slots: u32, peers: u32) -> Choker {
+        let mut choker = Choker::new(slots, Random::new(1, 0));
         for connection in 1..=peers {
             choker.connected(connection);
         }
@@ -137,13 +137,13 @@ mod tests {
     }
 
     #[test]
-    fn all_may_receive_where_there_are_no_more_than_places() {
+    fn all_may_receive_where_there_are_no_more_than_slots() {
         assert_eq!(unchoked(&choker(4, 3)), [1, 2, 3]);
         assert_eq!(unchoked(&choker(4, 4)), [1, 2, 3, 4]);
     }
 
     #[test]
-    fn the_three_that_take_most_stay_and_the_fourth_place_goes_round() {
+    fn the_three_that_take_most_stay_and_the_fourth_slot_rotates() {
         let mut choker = choker(4, 10);
         let mut had_a_turn = std::collections::BTreeSet::new();
         for rounds in 1..=60 {
@@ -174,15 +174,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_many_receive_as_there_are_places_or_peers(
-            places in 1..6_u32,
+        fn as_many_receive_as_there_are_slots_or_peers(
+            slots in 1..6_u32,
             peers in 0..12_u32,
             gains in prop::collection::vec(prop::collection::vec(0..1000_u64, 12), 0..20),
         ) {
-            let mut choker = choker(places, peers);
+            let mut choker = choker(slots, peers);
             for gain in gains {
                 round(&mut choker, |connection| gain[connection as usize - 1]);
-                prop_assert_eq!(unchoked(&choker).len() as u32, places.min(peers));
+                prop_assert_eq!(unchoked(&choker).len() as u32, slots.min(peers));
             }
         }
     }

@@ -16,7 +16,7 @@ use crate::datagram::Datagram;
 
 /// The time in which packets that the rate limit has held up may follow one another at once.
 const BURST_NS: u64 = 10_000_000;
-/// A load goes on with another packet after this time without an answer.
+/// After this time without an answer, the client sends another packet to keep the load going.
 const SILENCE_NS: u64 = 1_000_000_000;
 
 /// The stage that a packet belongs to. The client's packets carry it, so that the server knows the size of the answer.
@@ -96,7 +96,7 @@ struct RoundTrips {
 struct Load {
     from_ns: u64,
     sent: u64,
-    /// Packets that answers entitle the client to.
+    /// Packets that the client may still send for the answers that it received.
     owed: u64,
     /// When the rate limit would let the next packet leave if packets left at equal intervals.
     due_ns: u64,

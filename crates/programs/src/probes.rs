@@ -46,7 +46,7 @@ pub struct Probes {
     spread_ns: u64,
     /// The latest probe that has reached the last stage so long ago that none before it is still on its way.
     latest: u64,
-    /// A later one that has, and when.
+    /// A later probe that has reached the last stage, and when.
     next_latest: Option<(u64, u64)>,
 }
 
@@ -180,8 +180,8 @@ impl Probes {
     }
 
     fn get_mut(&mut self, number: u64) -> Option<&mut Probe> {
-        let place = usize::try_from(number.checked_sub(self.first())?).ok()?;
-        self.awaited.get_mut(place)
+        let index = usize::try_from(number.checked_sub(self.first())?).ok()?;
+        self.awaited.get_mut(index)
     }
 }
 

@@ -162,7 +162,7 @@ impl<U: Uniform> Program<U> {
         }
     }
 
-    /// From now on there are this many flows, which must be endless: further ones begin, or the newest end.
+    /// Changes the number of flows, which must be endless: further ones begin, or the newest ones end.
     pub fn set_flows<S: Sockets>(&mut self, now_ns: u64, flows: u32, sockets: &mut S) -> Result<(), S::Error> {
         let Self { kind, starts, agenda, .. } = self;
         match kind {

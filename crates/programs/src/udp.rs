@@ -2,7 +2,7 @@
 //!
 //! The receiver counts by sequence number: a datagram is lost if it is missing and one with a higher number has arrived
 //! (RFC 3550, section A.3; iperf3 counts the same way). If datagrams are dropped and none with a higher number arrives,
-//! the receiver cannot notice; they count as under way.
+//! the receiver cannot notice; they count as in flight.
 
 use bufferscope_scenario::{Departures, UdpTraffic};
 

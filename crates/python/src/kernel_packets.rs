@@ -64,7 +64,7 @@ pub(crate) fn select_packets(
     let out = BufWriter::new(File::create(file).map_err(failed)?);
     let mut reader = Reader::open(BufReader::new(opened)).map_err(unreadable)?;
     let mut recording = Recording::begin(&interfaces, snaplen, (APPLICATION, comment), out).map_err(failed)?;
-    // Where the packets of the capture's interfaces go.
+    // The target interface of each interface of the capture.
     let mut targets: Vec<Option<usize>> = Vec::new();
     let mut told_bytes = 0;
     while py.detach(|| copy_some(&mut reader, &mut recording, &interfaces, snaplen, &mut targets))? {

@@ -29,8 +29,8 @@ create_exception!(
     PyRuntimeError,
     "Tables could not be written, or the received data is not a table."
 );
-create_exception!(_core, OtherBuildError, TablesError, "What came for a table is of another build of bufferscope.");
-create_exception!(_core, CaptureError, PyValueError, "A file is no capture of packets.");
+create_exception!(_core, OtherBuildError, TablesError, "The data for a table comes from another build of bufferscope.");
+create_exception!(_core, CaptureError, PyValueError, "A file is not a packet capture.");
 create_exception!(_core, Interrupted, PyException, "The progress callback asked to stop.");
 
 /// Experiment files, records and the simulator.

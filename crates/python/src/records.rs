@@ -1,4 +1,4 @@
-//! Where a simulation's records go: into files of their own, into those of a partition, or into memory.
+//! Destinations of a simulation's records: separate files, the files of a partition, or memory.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ pub(crate) enum Records<'a> {
     Files(Box<ParquetSink>),
     Partition(RunOfPartition<'a>),
     Memory(MemorySink),
-    /// Nowhere: they are stored already.
+    /// None: they are stored already.
     Nowhere,
 }
 

@@ -41,7 +41,7 @@ impl TableWriter {
     }
 }
 
-/// The table at a index in `TABLES`.
+/// The table at an index in `TABLES`.
 pub(crate) fn at(index: usize) -> PyResult<Table> {
     Table::ALL.get(index).copied().ok_or_else(|| PyIndexError::new_err(format!("there is no table {index}")))
 }

@@ -2,7 +2,7 @@
 //! [`Packets`](crate::frame::FrameKind::Packets).
 //!
 //! A payload is any number of packets, one after the other. Each has a header of 20 bytes, whose numbers are
-//! little-endian: the time in nanoseconds since the run's start (`u64`), where it was seen (`u32`), its length (`u32`) and
+//! little-endian: the time in nanoseconds since the run's start (`u64`), the interface (`u32`), its length (`u32`) and
 //! how many bytes of it follow (`u32`).
 
 const HEADER_BYTES: usize = 20;
@@ -12,7 +12,7 @@ const HEADER_BYTES: usize = 20;
 pub struct SeenPacket<'a> {
     /// When, in nanoseconds since the run's start.
     pub t_ns: u64,
-    /// Where: the number of the interface, on which both sides agree.
+    /// The number of the interface, on which both sides agree.
     pub interface: u32,
     /// Its length in bytes.
     pub length: u32,

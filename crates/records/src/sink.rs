@@ -1,4 +1,4 @@
-//! Where record batches go.
+//! Destinations of record batches.
 
 use std::path::PathBuf;
 
