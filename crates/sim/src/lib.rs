@@ -111,7 +111,7 @@ pub enum SimError {
     Records(#[from] RecordsError),
 }
 
-/// A time as people write it.
+/// A time in seconds, for messages.
 fn seconds(ns: &u64) -> String {
     format!("{} s", *ns as f64 / 1e9)
 }

@@ -135,7 +135,7 @@ impl<S: Sink> Simulation<S> {
     /// A run at time 0, before anything has happened.
     ///
     /// # Errors
-    /// What [`run`](crate::run) refuses.
+    /// The same as for [`run`](crate::run).
     pub fn new(scenario: Scenario, seed: u64, recorder: Recorder<S>) -> Result<Self, SimError> {
         let slots = TimerSlots::new(&scenario);
         let mut recording = Recording::new(&scenario, recorder);
@@ -185,13 +185,13 @@ impl<S: Sink> Simulation<S> {
         &self.scenario
     }
 
-    /// What was observed so far.
+    /// The rows recorded so far.
     pub fn recorder(&self) -> &Recorder<S> {
         &self.recording.recorder
     }
 
-    /// Handles every event before `until_ns`, and sets the clock to that time. What happens at `until_ns`, samples
-    /// included, is left to the next call.
+    /// Handles every event before `until_ns`, and sets the clock to that time. Events at `until_ns`, including samples,
+    /// are left to the next call.
     ///
     /// `on_progress` is called about every 10 ms of CPU time; [`ControlFlow::Break`] stops the run for good, because it
     /// may be in the middle of an event.
@@ -358,8 +358,8 @@ impl<S: Sink> Simulation<S> {
 
     fn sample_flows(&mut self, now_ns: u64, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         for first in (0..self.connections.slots()).step_by(CONNECTIONS_AT_ONCE) {
-            let places = first..first + CONNECTIONS_AT_ONCE;
-            self.net.work += self.connections.sample(places, now_ns, &mut self.recording);
+            let indices = first..first + CONNECTIONS_AT_ONCE;
+            self.net.work += self.connections.sample(indices, now_ns, &mut self.recording);
             self.pause(on_progress)?;
         }
         self.net.work += self.sources.sample(now_ns, &mut self.recording);

@@ -75,7 +75,7 @@ impl TimerSlots {
         self.queues < self.rings
     }
 
-    /// TimerSlots that always exist.
+    /// Slots that always exist.
     pub(crate) fn fixed(self) -> usize {
         self.connections as usize
     }

@@ -1,4 +1,5 @@
-//! DualPI2 in whole runs: what RFC 9332 promises. Scalable and classic flows share a link, and each keeps its own delay.
+//! DualPI2 in whole runs: the properties that RFC 9332 requires. Scalable and classic flows share a link, and each
+//! keeps its own delay.
 
 mod common;
 

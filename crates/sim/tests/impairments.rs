@@ -1,5 +1,5 @@
-//! Whole runs over random trees whose ports lose, duplicate, corrupt, reorder and delay packets: what must hold however
-//! bad the path, and what TCP must achieve if it is not hopeless.
+//! Whole runs over random trees whose ports lose, duplicate, corrupt, reorder and delay packets: invariants that hold
+//! on any path, and what TCP must achieve on a tolerable one.
 
 mod common;
 
@@ -70,7 +70,7 @@ fn tree(kind: BoxedStrategy<Traffic>) -> impl Strategy<Value = Tree> {
 }
 
 impl Tree {
-    /// The scenario of so many seconds, with these disciplines at its ports.
+    /// The scenario with a duration of this many seconds, with these disciplines at its ports.
     fn scenario(&self, seconds: u64, queues: &[Qdisc]) -> Scenario {
         let mut text = format!("title = 'Impairments'\nduration = '{seconds}s'\nsample = '50ms'\n");
         for (node, (parent, delay, rate)) in (1..).zip(&self.links) {
@@ -208,8 +208,8 @@ fn assert_probes_consistent(scenario: &Scenario, summary: &Summary<MemorySink>) 
     assert!(rtts.iter().flatten().all(|rtt_ns| *rtt_ns >= least_ns), "a round trip takes at least one link's");
 }
 
-/// Every request is hit by one bit in its 98 bytes of Ethernet, IP and ICMP. Where it is in the 6 of the source address,
-/// the request is answered. No queue drops any.
+/// One bit of each request is flipped, in its 98 bytes of Ethernet, IP and ICMP. If it is one of the 6 bytes of the
+/// source address, the request is answered. No queue drops any.
 #[test]
 fn a_corrupted_request_is_answered_only_if_its_checksum_is_right() {
     let link = "rate = '10mbit'\nforward = { queue = { qdisc = 'netem', corrupt = 1.0 } }";

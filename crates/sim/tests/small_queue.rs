@@ -44,7 +44,7 @@ fn delivered(sink: &MemorySink) -> u64 {
 }
 
 #[test]
-fn two_packets_of_each_connection_stand_in_a_slow_port() {
+fn two_packets_of_each_connection_are_queued_in_a_slow_port() {
     // 1.2 times 10 Mbit/s for 1/1024 s are 1465 bytes, less than two packets are charged for.
     for flows in [1, 4] {
         let sink = own_port("10mbit", flows);
@@ -59,8 +59,8 @@ fn two_packets_of_each_connection_stand_in_a_slow_port() {
 #[test]
 fn a_millisecond_at_the_pacing_rate_is_queued_in_a_fast_port() {
     let sink = own_port("200mbit", 1);
-    // In congestion avoidance the rate is 1.2 windows a round trip; the window does not grow any more as it is not what
-    // limits.
+    // In congestion avoidance, the rate is 1.2 windows per round trip. The window no longer grows, because it is not
+    // the limit.
     let cwnd = *numbers(&sink, Table::Flows, "cwnd_bytes").last().unwrap();
     let srtt_ns = optional(&sink, Table::Flows, "srtt_ns").into_iter().flatten().last().unwrap();
     let limit_bytes = cwnd * 12 / 10 * SECOND / srtt_ns / 1024;

@@ -1,5 +1,4 @@
-//! A run in steps: it is the run without steps, and what is changed in between has the consequences that it has on
-//! Linux.
+//! Runs in steps equal runs without steps, and changes between the steps have the same consequences as on Linux.
 
 mod common;
 
@@ -250,8 +249,8 @@ fn a_rate_applies_to_the_next_frame() {
     assert!((115..125).contains(&waiting), "{waiting}");
     let summary = finish(lab.simulation);
     let departures = departures(&summary);
-    // The frame that is on the wire at the change is finished at its own rate: so the gap before the change is the last
-    // of the old length.
+    // The frame that is on the wire at the change is finished at the old rate. So the gap before the change is the last
+    // one of the old length.
     let before = departures.iter().take_while(|&&t_ns| t_ns < 2 * SECOND).count();
     assert!(gaps(&departures[1..=before]).iter().all(|&gap_ns| gap_ns == 10 * MS));
     let fast = departures.iter().filter(|&&t_ns| (2 * SECOND..2 * SECOND + 100 * MS).contains(&t_ns)).count();
@@ -302,7 +301,7 @@ fn pfifo_head_drop_makes_room_for_one_packet_at_a_time_over_a_lowered_limit() {
     let mut lab = Lab::overloaded("qdisc = 'pfifo_head_drop', limit = '50p'");
     lab.advance(2 * SECOND);
     assert_eq!(port(&lab.set("link.line.queue.limit=10p")).packets.queued, 50);
-    // Each of the packets that arrive takes the place of another; only those that are sent make the queue shorter.
+    // Each arriving packet replaces another; only those that are sent make the queue shorter.
     assert_eq!(port(&lab.advance(2 * SECOND + 200 * MS)).packets.queued, 30);
 }
 
@@ -374,7 +373,7 @@ const FLOWS: &str = r#"
 "#;
 
 #[test]
-fn disciplines_that_keep_time_can_take_the_place_of_others_and_back() {
+fn disciplines_with_timers_replace_others_and_are_replaced() {
     let mut lab = Lab::overloaded("qdisc = 'pfifo', limit = '50p'");
     lab.advance(2 * SECOND);
     let state = lab.set("link.line.queue={qdisc='tbf', rate='500kbit', burst='2500b', limit='100000b'}");
@@ -472,7 +471,7 @@ fn traffic_is_added_while_other_traffic_goes_on() {
 }
 
 #[test]
-fn what_a_running_network_cannot_undergo_is_refused_by_name() {
+fn impossible_changes_of_a_running_network_are_refused_by_name() {
     let mut lab = Lab::new(FLOWS);
     lab.advance(10 * SECOND);
     lab.set("traffic.bulk.stop=10s");

@@ -203,7 +203,7 @@ fn paced_flows_leave_at_the_hosts_share_of_a_window_a_round_trip() {
 
 #[test]
 fn a_syn_that_finds_no_room_is_sent_again_as_its_host_is_set() {
-    // The first datagram is on the wire for 12 s, and another waits. All other packets are dropped.
+    // The first datagram is on the wire for 12 s, and another is queued. All other packets are dropped.
     let syns = |timeouts: u32| {
         let traffic = format!(
             "

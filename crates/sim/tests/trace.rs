@@ -1,4 +1,4 @@
-//! One small run in full, for a reviewer to read: what changes here, changes for everybody.
+//! The records of one small run, for a reviewer to read. A change here affects every run.
 
 mod common;
 

@@ -78,7 +78,7 @@ const FIFO: &str = "queueing = { kind = 'fifo', size = '123p' }";
 const TURNS: &str = "queueing = { kind = 'mac80211', airtime_fairness = false }";
 const FAIR: &str = "queueing = { kind = 'mac80211' }";
 
-/// Whether two numbers differ by at most this part of the second.
+/// Whether two numbers differ by at most this fraction of the second.
 fn close(found: f64, expected: f64, part: f64) -> bool {
     (found / expected - 1.0).abs() <= part
 }
@@ -186,7 +186,7 @@ fn frames_that_are_lost_on_the_air_are_sent_again_and_arrive_in_order() {
         delivered(sink, "bulk/1", 20 * SECOND)
     };
     let (without, with) = (goodput("errors = {}"), goodput("errors = { air = 0.2 }"));
-    // A fifth of the data frames is sent twice, and of the acknowledgements too.
+    // A fifth of the data frames and a fifth of the acknowledgements are sent twice.
     assert!((0.6..0.9).contains(&(with as f64 / without as f64)), "{with} of {without}");
 }
 
@@ -194,7 +194,7 @@ fn frames_that_are_lost_on_the_air_are_sent_again_and_arrive_in_order() {
 fn a_frame_that_never_arrives_is_given_up() {
     let summary = run(&alone("72.2mbit", "errors = { air = 0.5 }, retries = 1", &udp("ap", "sta", "1mbit")), 1);
     let port = &summary.ports[0];
-    // A frame is lost if it fails twice.
+    // A frame is lost if two attempts fail.
     let lost = port.dropped as f64 / (port.dropped + port.delivered) as f64;
     let standard_error = (0.25 * 0.75 / port.arrived as f64).sqrt();
     assert!((lost - 0.25).abs() < 4.0 * standard_error, "{port:?}");
@@ -233,8 +233,8 @@ fn a_change_of_the_rate_concerns_the_next_aggregate() {
 
 #[test]
 fn the_layers_of_a_port_hold_all_of_the_delay() {
-    // Of a ping to a station with a full driver and a full queue above it, the two layers' sojourn times and a little
-    // for the way back.
+    // The round trip of a ping to a station with a full driver and a full queue above it is the sum of the two layers'
+    // sojourn times, and a little for the way back.
     let queueing = "queueing = { kind = 'fifo', size = '100p', queue = { qdisc = 'pfifo_head_drop', limit = '100p' } }";
     let ping = "[[traffic]]\nname = \"ping\"\nkind = \"ping\"\nfrom = \"ap\"\nto = \"sta\"\n";
     let text = udp("ap", "sta", "20mbit") + ping;

@@ -19,7 +19,7 @@ pub(crate) struct Opening {
     pub(crate) labels: Labels,
     /// The end that sends the data under test.
     pub(crate) sender: Role,
-    /// Payload bytes that the other end waits for.
+    /// Payload bytes that the other end expects.
     pub(crate) expects: Option<u64>,
     /// Client, then server.
     pub(crate) nodes: [NodeIndex; 2],
@@ -44,7 +44,7 @@ pub(crate) struct Connection {
     name: Name,
     account: Account,
     sender: Role,
-    /// What the receiver of the data under test waits for.
+    /// The data that the receiver under test still expects.
     awaited: Awaited,
     /// The requests that the server will receive.
     requests: Requests,

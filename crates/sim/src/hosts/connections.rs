@@ -47,12 +47,12 @@ impl Connections {
         }
     }
 
-    /// Makes room for new flows of other traffic, which come before these.
+    /// Shifts the indices of these flows to make room for new flows of other traffic, which come before them.
     pub(crate) fn make_room(&mut self, flows: u32) {
         self.first_flow += flows;
     }
 
-    /// The events are in other slots.
+    /// Sets the slots of the events, which have moved.
     pub(crate) fn set_slots(&mut self, slots: TimerSlots) {
         self.slots = slots;
     }

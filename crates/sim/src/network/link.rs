@@ -5,8 +5,8 @@
 //! `netif_tx_wake_queue`. A link that is not stopped accepts one frame, and is then stopped until the frame's last bit
 //! is sent.
 //!
-//! There are several kinds of links, each with its own answer to when a frame will have been sent. A new kind is a
-//! struct with that answer, and a variant of [`Kind`].
+//! There are several kinds of links, which differ in how long a frame takes. A new kind is a struct that computes this,
+//! and a variant of [`Kind`].
 
 mod boosted;
 mod delivery;
@@ -58,7 +58,7 @@ pub(crate) struct Link {
 /// How long frames take.
 #[derive(Debug)]
 enum Kind {
-    /// No time, however many there are. Such a link is never stopped.
+    /// Frames take no time. Such a link is never stopped.
     Unlimited,
     Constant(Constant),
     Schedule(Schedule),
@@ -79,8 +79,8 @@ struct Constant {
     last: Duration,
 }
 
-/// How long a frame takes that begins without credit: most frames are as long as the one before, so the division is
-/// kept.
+/// The duration of a frame that begins without credit. It is cached, because most frames have the length of the
+/// previous one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Duration {
     bytes: u32,

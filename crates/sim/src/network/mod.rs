@@ -1,11 +1,10 @@
 //! Ports, routes and the packets in them: everything between two hosts.
 //!
 //! [`packet`] defines packets, [`segment`] the TCP segments that they carry, and [`traffic_class`] the DSCP and ECN
-//! fields that queues read. [`truesize`] knows the memory that a packet takes in Linux. [`pool`] stores packets. A [`port`]
-//! is a pipeline of a queueing discipline ([`qdisc`]), maybe a driver's [`ring`], and a [`link`], or shares a channel
-//! ([`wifi`]); [`xmit`] has the results that it reports to the sending host. [`routes`] has each packet's next port. A
-//! [`flow`] has an account of its packets; [`bookkeeping`] keeps it
-//! when a queue has decided about them.
+//! fields that queues read. [`truesize`] knows the memory that a packet takes in Linux. [`pool`] stores packets. A
+//! [`port`] is a pipeline of a queueing discipline ([`qdisc`]), maybe a driver's [`ring`], and a [`link`], or shares a
+//! channel ([`wifi`]); [`xmit`] has the results that it reports to the sending host. [`routes`] has each packet's next
+//! port. A [`flow`] has an account of its packets; [`bookkeeping`] updates it after a queue's decisions.
 
 mod bookkeeping;
 mod flow;
@@ -60,7 +59,7 @@ pub(crate) struct Network {
     pub(crate) pool: Pool,
     pub(crate) ports: Vec<Port>,
     pub(crate) routes: Routes,
-    /// The channels that ports share. One that is in use is taken out.
+    /// The channels that ports share; `None` while one is in use.
     media: Vec<Option<Box<Medium>>>,
     pub(crate) flows: Vec<Flow>,
     /// Echo messages and datagrams dropped since this was last checked.
@@ -144,7 +143,7 @@ impl Network {
         Ok(network)
     }
 
-    /// The queues are now those of this scenario.
+    /// Updates which nodes pace connections, after the queues have become those of this scenario.
     pub(crate) fn set_pacing(&mut self, scenario: &Scenario) {
         self.pacing = pacing(scenario);
     }
@@ -239,7 +238,7 @@ impl Network {
                 self.fill_ring(port, recording);
                 let left = self.qdisc_events.has_dropped(packet);
                 self.settle_qdisc_events(port, recording);
-                // A packet in the ring is still its sender's.
+                // A packet in the ring still belongs to its sender.
                 if left { xmit.if_left() } else { xmit }
             }
         }
@@ -382,7 +381,8 @@ impl Network {
         Some((*self.pool.body(packet), header.class.ecn()))
     }
 
-    /// Changes the queueing discipline of a port, or its parameters. At time 0 it is as if the network had been built so.
+    /// Changes the queueing discipline of a port, or its parameters. At time 0, the result is the same as if the
+    /// network had been built with it.
     pub(crate) fn change_queue<S: Sink>(&mut self, port: PortIndex, to: Qdisc, recording: &mut Recording<S>) {
         let now_ns = self.now();
         if let Some(queue) = &mut self.ports[port as usize].queue {

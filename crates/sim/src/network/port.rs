@@ -20,14 +20,14 @@ use crate::timers::Timers;
 /// One direction of a link.
 #[derive(Debug)]
 pub(crate) struct Port {
-    /// `None` for a port without a rate, in which nothing ever waits.
+    /// `None` for a port without a rate, in which nothing ever queues.
     pub(crate) queue: Option<QdiscLayer>,
     /// The driver's ring, which few ports have.
     pub(crate) ring: Option<Box<Ring>>,
     pub(crate) link: Link,
     /// Whether an event is pending for the link's restart, as it is while packets wait for it.
     awaits_link: bool,
-    /// What sends its packets in place of the link, if that is on the air. The port's queue then waits for the link
+    /// The radio that sends its packets, for a port of a Wi-Fi network. For the port's queue, the link is then stopped
     /// forever.
     pub(crate) radio: Option<Box<Radio>>,
     encapsulation: Encapsulation,
@@ -68,7 +68,7 @@ pub(crate) enum Accepted {
 }
 
 impl Port {
-    /// `timers` are those of the sending node, and `random` decides about the link.
+    /// `timers` has the lateness of the sending node's timers, and `random` the random numbers of the link.
     pub(crate) fn new(
         port: &scenario::Port,
         to: NodeIndex,
@@ -88,7 +88,7 @@ impl Port {
         }
     }
 
-    /// Sends on the air from now on. The port is new.
+    /// Makes a new port one of a Wi-Fi network.
     pub(super) fn set_radio(&mut self, radio: Radio) {
         self.radio = Some(Box::new(radio));
         self.awaits_link = true;
@@ -147,8 +147,8 @@ impl Port {
         Passed::Packet(Sent { packet, end_ns, sojourn_ns: now_ns - header.at_ns })
     }
 
-    /// The link is stopped. Returns the time when it will restart for a waiting packet; `None` if no packet waits, or if
-    /// the time was already returned to an earlier call.
+    /// The link is stopped. Returns the time when it will restart for a queued packet; `None` if no packet is queued,
+    /// or if the time was already returned to an earlier call.
     #[inline]
     pub(crate) fn await_link(&mut self, now_ns: u64) -> Option<u64> {
         if self.awaits_link || self.queue.as_ref()?.is_empty() {

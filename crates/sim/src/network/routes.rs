@@ -21,7 +21,7 @@ pub(crate) struct Routes {
     steps: Vec<Option<Step>>,
     /// Nodes with an interface that leads to several links. Packets for any of them are queued at the first port.
     interfaces: Vec<(NodeIndex, Vec<PortIndex>)>,
-    /// The steps without regard to interfaces; empty if there are no interfaces.
+    /// The steps if interfaces are ignored; empty if there are no interfaces.
     links: Vec<Option<Step>>,
 }
 
@@ -68,7 +68,7 @@ impl Routes {
         self.redirect(0);
     }
 
-    /// The port to which a packet goes that is queued at an interface of `node`.
+    /// The port through which a packet that is queued at an interface of `node` will leave.
     pub(crate) fn behind(&self, row: u16, node: NodeIndex) -> Step {
         let steps = if self.links.is_empty() { &self.steps } else { &self.links };
         steps[usize::from(row) * self.nodes + usize::from(node)].expect("packets only visit nodes on their path")

@@ -10,8 +10,8 @@ use super::pool::{PacketId, Pool};
 
 /// Splits the first segment off a packet of several. Returns it as a packet of its own; `None` if only one is left.
 ///
-/// The packet keeps its place in the sender's account of its own queue: the kernel, too, charges the last segment for
-/// all (`tcp_gso_segment`).
+/// The packet itself stays charged to its sender's own queue: the kernel, too, charges the last segment for all
+/// (`tcp_gso_segment`).
 pub(crate) fn split_off_first(packet: PacketId, link: &Encapsulation, pool: &mut Pool) -> Option<PacketId> {
     let Body::Tcp(mut rest) = *pool.body(packet) else { return None };
     if rest.segment.frames() == 1 {

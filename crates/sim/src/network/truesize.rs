@@ -1,4 +1,4 @@
-//! The memory that Linux charges for a packet (`skb->truesize`), with which disciplines compare a limit of their memory:
+//! The memory that Linux charges for a packet (`skb->truesize`), which counts against the memory limits of disciplines:
 //! `memory_limit` of `fq_codel` and `fq_pie`, `memlimit` of `cake` and `dualpi2`.
 //!
 //! Source: Linux 6.1 on x86-64 (`net/core/skbuff.c`, `net/ipv4/tcp.c`, `tcp_output.c`, `ip_output.c`). A buffer is a
@@ -40,7 +40,7 @@ pub(super) fn truesize(packet: PacketId, pool: &Pool) -> u64 {
     u64::from(bytes)
 }
 
-/// A buffer with so many bytes of data. Sizes of the slab allocator up from 512 are powers of two.
+/// A buffer with this many bytes of data. Sizes of the slab allocator up from 512 are powers of two.
 const fn in_one_piece(bytes: u32) -> u32 {
     (bytes.next_multiple_of(CACHE_LINE_BYTES) + SHARED_INFO_BYTES).next_power_of_two() + BUFFER_BYTES
 }

@@ -26,7 +26,7 @@ const PACKET_BYTES: u64 = (size_of::<Header>() + size_of::<Body>() + size_of::<u
 /// A connection with its flow, its two timers (each takes four keys in the tree of events if the tree has just grown),
 /// and the allocations of its programs and first segments.
 const CONNECTION_BYTES: u64 = (size_of::<Connection>() + size_of::<Flow>() + 2 * 4 * size_of::<u128>()) as u64 + 1024;
-/// A layer of a port, where packets wait: the histogram of its sojourn times takes a few octaves of 4 KiB each.
+/// A layer of a port in which packets queue. The histogram of its sojourn times takes a few octaves of 4 KiB each.
 const PORT_BYTES: u64 = size_of::<Port>() as u64 + 40 * 1024;
 /// Memory that every run needs: buffers for rows that are not written yet.
 const BASE_BYTES: u64 = 32 << 20;

@@ -196,7 +196,8 @@ fn queue_row(t_ns: u64, port: Name, queue: &QdiscLayer) -> QueueRow {
     }
 }
 
-/// A sample of a ring. What has left the discipline and was not sent completely is in it, as in the records of a card.
+/// A sample of a ring. It contains the packets that have left the discipline and were not sent completely, as in the
+/// records of a card.
 fn ring_row(t_ns: u64, port: Name, ring: &Ring) -> QueueRow {
     let limits = ring.limits();
     QueueRow {
@@ -208,7 +209,7 @@ fn ring_row(t_ns: u64, port: Name, ring: &Ring) -> QueueRow {
     }
 }
 
-/// A sample of what a driver holds for a receiver on the air.
+/// A sample of the driver's packets for a receiver on the air.
 fn radio_row(t_ns: u64, port: Name, radio: &Radio) -> QueueRow {
     let counts = radio.counts;
     QueueRow {

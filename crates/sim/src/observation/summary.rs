@@ -43,7 +43,7 @@ pub struct PortPackets {
     pub arrived: u64,
     /// Dropped by its queueing discipline, on arrival or later, or lost on the wire.
     pub dropped: u64,
-    /// Still waiting at the end of the run.
+    /// Still queued at the end of the run.
     pub queued: u64,
     /// Taken from the queue by the wire, or by the ring, and not lost on the wire.
     pub sent: u64,

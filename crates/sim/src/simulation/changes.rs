@@ -1,7 +1,7 @@
 //! Changes to a running simulation.
 //!
-//! A change is the difference between two scenarios: the one that was asked for so far, and the one that is asked for
-//! now. Both are complete, so that every value was checked together with all others.
+//! A change is the difference between two scenarios: the one requested before, and the one requested now. Both are
+//! complete, so every value was checked together with all others.
 
 use std::ops::ControlFlow;
 
@@ -36,8 +36,8 @@ impl<S: Sink> Simulation<S> {
     /// - A rate applies to the next frame; the one on the wire is finished at its own rate. A schedule's times count
     ///   from the start of the run.
     /// - A delay applies to the next packet. No packet overtakes an earlier one.
-    /// - Where parameters of a queue's discipline change, it decides what happens to the waiting packets.
-    ///   Another discipline begins empty: the waiting packets are dropped.
+    /// - If parameters of a queue's discipline change, the discipline decides what happens to the queued packets.
+    ///   Another discipline begins empty: the queued packets are dropped.
     /// - New traffic begins now, or at its start if that is later.
     /// - Traffic can stop earlier than planned, and a TCP traffic of endless flows can have more flows, or fewer: then
     ///   the newest end.
@@ -128,7 +128,7 @@ impl<S: Sink> Simulation<S> {
         self.connections.make_room(flows);
     }
 
-    /// Puts the events into slots that suffice for the present scenario.
+    /// Moves the events to slots that suffice for the current scenario.
     fn set_slots(&mut self) {
         self.slots = self.slots.changed(&self.scenario);
         self.net.set_slots(self.slots);

@@ -13,7 +13,7 @@ pub struct Config {
     /// Initial congestion window in segments (RFC 6928: 10).
     pub initial_window_packets: u32,
     /// Slow-start threshold that the connection starts with, `u32::MAX` for none (`TCP_METRIC_SSTHRESH`). It has no
-    /// effect where the congestion control governs.
+    /// effect if the congestion control governs its window.
     pub ssthresh_packets: u32,
     /// Receive buffer the connection starts with (`net.ipv4.tcp_rmem[1]`).
     pub rmem_default_bytes: u64,

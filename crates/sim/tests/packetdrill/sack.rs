@@ -74,7 +74,7 @@ fn packets_arriving_in_the_order_7_5_6_8_9() {
 }
 
 #[test]
-fn reordering_is_remembered_and_makes_patient() {
+fn reordering_is_remembered_and_delays_loss_detection() {
     // google: cubic/cubic-rack-reo-timeout-retrans-failed-incoming-data, up to where its local queue overflows.
     let mut t = Script::accept(&DEFAULTS, 20);
     t.window = 320 * 128;

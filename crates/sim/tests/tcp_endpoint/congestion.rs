@@ -189,7 +189,7 @@ fn an_ecn_mark_reduces_once_a_round_trip_and_nothing_is_lost() {
     net.run_until(2 * SECOND);
     assert!(net.cwnd_packets() >= before / 2);
     assert_eq!(net.sample().retransmits, 0);
-    // The next data segment said so, once.
+    // The next data segment announced the reduction, once.
     let cwr = net.data_sent().filter(|p| p.segment.flags.cwr()).count();
     assert_eq!(cwr, 1);
 }

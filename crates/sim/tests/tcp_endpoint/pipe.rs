@@ -43,12 +43,12 @@ pub(crate) struct Pipe {
     pub(crate) own_host: bool,
     /// What happens to each packet.
     pub(crate) plan: Plan,
-    /// Everything handed to this direction, but for what the sending host had no room for.
+    /// All packets handed to this direction, except those that the sending host had no room for.
     pub(crate) sent: Vec<Packet>,
-    /// Everything that came out of it, with the time.
+    /// All packets that arrived at its end, with the time.
     pub(crate) delivered: Vec<(u64, Segment)>,
     pub(crate) overflowed: usize,
-    /// Times at which the packets being queued and sent will have left.
+    /// The times at which the packets that are queued or being sent will have left.
     departures: VecDeque<u64>,
 }
 
@@ -82,12 +82,12 @@ impl Pipe {
         let action = (self.plan)(self.sent.len(), &packet);
         let now_ns = packet.sent_ns;
         let lost = |xmit| Carried { xmit, leaves_ns: now_ns, arrivals: vec![] };
-        let place = self.depart(&packet);
-        if place.is_none() && self.own_host {
+        let departure = self.depart(&packet);
+        if departure.is_none() && self.own_host {
             return lost(Xmit::Dropped);
         }
         self.sent.push(packet);
-        let Some((leaves_ns, sent_ns)) = place else { return lost(Xmit::Left) };
+        let Some((leaves_ns, sent_ns)) = departure else { return lost(Xmit::Left) };
         if action == Action::Congest && self.own_host {
             return lost(Xmit::Congested);
         }
@@ -105,7 +105,7 @@ impl Pipe {
         Carried { xmit, leaves_ns, arrivals }
     }
 
-    /// Queues for the wire; when it begins and ends to be sent, or `None` if the queue is full.
+    /// Queues a packet. Returns when its transmission begins and ends, or `None` if the queue is full.
     fn depart(&mut self, packet: &Packet) -> Option<(u64, u64)> {
         let now_ns = packet.sent_ns;
         if self.rates.is_empty() {
@@ -114,7 +114,7 @@ impl Pipe {
         while self.departures.front().is_some_and(|&at_ns| at_ns <= now_ns) {
             self.departures.pop_front();
         }
-        // One is on the wire, the others wait.
+        // One is on the wire, the others are queued.
         if self.departures.len() > self.limit_packets {
             self.overflowed += 1;
             return None;

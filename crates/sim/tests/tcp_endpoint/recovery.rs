@@ -162,7 +162,7 @@ fn after_a_timeout_the_window_starts_from_one_and_grows_to_half() {
 
 #[test]
 fn a_retransmission_lost_after_a_timeout_is_congestion_again() {
-    // As above, and of the retransmissions that follow the 40th is lost: recovery follows, not another timeout.
+    // As above. Of the later retransmissions, the 40th is lost: recovery follows, not another timeout.
     let mut repeated = 0;
     let mut net = Net::new(&reno(), 50 * MS).stream();
     net = net.faults(move |_, p| {
@@ -193,8 +193,8 @@ fn a_little_reordering_is_no_loss() {
 
 #[test]
 fn once_reordering_was_seen_a_quarter_round_trip_of_it_is_tolerated() {
-    // One packet is overtaken by two others, which is seen for what it is. From then on every 50th is 15 ms late, so
-    // that 12 overtake it: far more than three, but the reordering window is 100 / 4 = 25 ms.
+    // One packet is overtaken by two others, which is recognised as reordering. From then on every 50th is 15 ms late,
+    // so that 12 overtake it: far more than three, but the reordering window is 100 / 4 = 25 ms.
     let late = |n: usize| match n {
         40 => Action::Late(3 * MS),
         n if n > 100 && n % 50 == 0 => Action::Late(15 * MS),

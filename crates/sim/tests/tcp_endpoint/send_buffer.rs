@@ -1,4 +1,4 @@
-//! The send buffer: what the application may hand over, and when it limits.
+//! The send buffer: how much the application may write, and when that limits the connection.
 
 use bufferscope_scenario::Congestion;
 use bufferscope_sim::tcp::Config;
@@ -13,7 +13,8 @@ const CHARGE: u64 = 1280 + MSS;
 
 #[test]
 fn a_small_maximum_is_all_there_can_be_in_flight() {
-    // 65,536 bytes have room for 24.02 packets: the 25th still begins. The application goes on when a third is free.
+    // 65,536 bytes have room for 24.02 packets, and the 25th may still begin. The application writes again when a third
+    // is free.
     let config = Config { wmem_max_bytes: 65_536, ..RENO };
     let mut net = Net::new(&config, 20 * MS).stream();
     net.run_until(SECOND);

@@ -27,8 +27,8 @@ fn states(net: &mut Net, until_ns: u64) -> Vec<State> {
 
 #[test]
 fn a_fast_retransmit_of_a_packet_that_was_only_late_is_undone() {
-    // Packet 50 arrives 60 ms late: its successors' acknowledgements have it sent again, and the first
-    // acknowledgement of it echoes the clock of the original.
+    // Packet 50 arrives 60 ms late. The acknowledgements of its successors cause a retransmission, and its first
+    // acknowledgement echoes the timestamp of the original.
     let mut net =
         Net::new(&RENO, 50 * MS).faults(|n, _| if n == 50 { Action::Late(60 * MS) } else { Action::Deliver }).stream();
     let mut before = 0;
@@ -40,7 +40,7 @@ fn a_fast_retransmit_of_a_packet_that_was_only_late_is_undone() {
     });
     assert_eq!(net.sample().ssthresh_bytes, Some(before / 2 * MSS));
     net.run_while(|net| net.sample().state == State::Recovery);
-    // The window is back, and so is the threshold, which had never been set.
+    // The window is restored, and the threshold is unset again.
     assert_eq!((net.sample().state, net.sample().ssthresh_bytes), (State::Open, None));
     assert!(net.cwnd_packets() >= before, "{} after {before}", net.cwnd_packets());
     assert_eq!(net.sample().retransmits, 1);
@@ -48,8 +48,8 @@ fn a_fast_retransmit_of_a_packet_that_was_only_late_is_undone() {
 
 #[test]
 fn a_delay_that_outlasts_the_timeout_is_no_loss() {
-    // The path is frozen from 395 to 1000 ms: what is sent meanwhile arrives at its end, in order. The timeout fires,
-    // and is undone when the originals' acknowledgements come in. Only the head is retransmitted.
+    // The path delivers nothing from 395 to 1000 ms: packets sent meanwhile arrive at the end of that time, in order.
+    // The timeout fires, and is undone when the originals' acknowledgements come in. Only the head is retransmitted.
     let still = 395 * MS..SECOND;
     let late = move |_: usize, p: &Packet| {
         if still.contains(&p.sent_ns) { Action::Late(still.end - p.sent_ns) } else { Action::Deliver }

@@ -1,5 +1,5 @@
-//! What must hold of one end at any time, whatever the path does, judged from outside: by the segments that it sends and is
-//! given, and by what it says of itself.
+//! Invariants of one end, on any path. They are checked from outside, by the segments that it sends and receives and by
+//! the state that it reports.
 
 use crate::net::MSS;
 use bufferscope_sim::tcp::{Endpoint, Flags, Sample, Segment, State};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// An independent observer of one end.
 #[derive(Default)]
 pub(crate) struct Witness {
-    /// Ranges of sequence numbers delivered to it, merged: start to end.
+    /// The ranges of sequence numbers that it has received, merged: start to end.
     delivered: BTreeMap<u64, u64>,
     /// Highest right edge of the window that it was offered.
     pub(crate) edge: u64,
@@ -16,7 +16,7 @@ pub(crate) struct Witness {
     nxt: u64,
     received_bytes: u64,
     acked_bytes: u64,
-    /// What it has sent since it was last checked.
+    /// What it has sent since the last check.
     burst: Burst,
     /// The tail loss probe that went beyond the window is not answered until this is acknowledged.
     probed_until: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Witness {
 #[derive(Clone, Copy, Debug, Default)]
 struct Burst {
     segments: u64,
-    /// Of them, those with a FIN.
+    /// Those of them that have a FIN.
     fins: u64,
     /// End of the first.
     oldest_end: Option<u64>,
@@ -69,7 +69,8 @@ impl Witness {
         }
     }
 
-    /// Exactly what was delivered without a gap is received, nothing is taken back, and no segment left beyond the window.
+    /// Checks that exactly the data without a gap counts as received, that nothing is taken back, and that no segment
+    /// was sent beyond the window.
     pub(crate) fn check(&mut self, end: &Endpoint, now_ns: u64, by_timer: bool) {
         let delivered_to = self.delivered.get(&0).copied().unwrap_or(1);
         assert_eq!(end.received_bytes() + 1 + u64::from(end.peer_finished()), delivered_to, "in order");
@@ -91,7 +92,7 @@ impl Witness {
     fn check_window(&mut self, sample: &Sample, una: u64, burst: Burst, by_timer: bool) {
         let reduced = sample.inflight_bytes <= sample.cwnd_bytes || !by_timer;
         if sample.state >= State::Cwr && reduced {
-            // It may have begun just now, if only since an acknowledgement ended another one.
+            // It may have begun just now, after an acknowledgement ended another one.
             self.probed_until = 0;
         }
         if burst.segments > burst.fins && sample.inflight_bytes > sample.cwnd_bytes + burst.fins * MSS {

@@ -1,8 +1,9 @@
 //! A link that can send only at given times: the delivery opportunities of a trace.
 //!
-//! As mahimahi's `mm-link` (`src/frontend/link_queue.cc`): at its time, an opportunity takes 1500 bytes out of the queue. A packet may
-//! need several opportunities, and has been sent at the time of the last. What a packet leaves of an opportunity is for the packets
-//! that are waiting at that time; what these leave is lost. At the end of the trace it begins again.
+//! As mahimahi's `mm-link` (`src/frontend/link_queue.cc`): at its time, an opportunity takes 1500 bytes out of the
+//! queue. A packet may need several opportunities, and has been sent at the time of the last. The rest of an
+//! opportunity serves the packets that are queued at that time; what they do not use is lost. After its last line, the
+//! trace repeats.
 //!
 //! Departs: times are exact. mahimahi reads a clock of milliseconds, and a packet comes too late for the opportunities of the
 //! millisecond in which it arrives. A packet may be larger than 1500 bytes.
@@ -19,7 +20,7 @@ pub(super) struct Delivery {
     /// The next opportunities: their index in the trace, and the beginning of that repetition.
     next: usize,
     base_ns: u64,
-    /// Bytes that the opportunities of the present time have left.
+    /// Unused bytes of the opportunities at the current time.
     left_bytes: u64,
     /// The opportunities whose rate was not yet recorded, in the same way.
     unrecorded: usize,
@@ -121,7 +122,7 @@ impl Delivery {
         u64::from(packets) * OPPORTUNITY_BYTES
     }
 
-    /// The index after an index.
+    /// The opportunities after these: their index, and the beginning of their repetition.
     fn after(&self, index: usize, base_ns: u64) -> (usize, u64) {
         if index + 1 < self.trace.opportunities().len() {
             (index + 1, base_ns)
@@ -130,7 +131,7 @@ impl Delivery {
         }
     }
 
-    /// The next opportunities are the first that are not before `now_ns`, or the last of their repetition.
+    /// Skips to the first opportunities that are not before `now_ns`, or to the last of the current repetition.
     fn skip(&mut self, now_ns: u64) {
         let period_ns = self.period_ns();
         let whole = now_ns.saturating_sub(self.base_ns) / period_ns;
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_opportunity_that_nobody_waits_for_is_lost() {
+    fn an_unused_opportunity_is_lost() {
         let mut link = link(&[3, 5, 10]);
         assert_eq!(link.open(4 * MS), 5 * MS);
         assert_eq!(link.send(5 * MS, 100), (5 * MS, Opening::At(5 * MS)));

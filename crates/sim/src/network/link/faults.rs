@@ -1,8 +1,8 @@
-//! What a wire does to packets besides sending and delaying them: losses, delays that vary, and packets that are not delayed.
+//! The impairments of a wire: losses, jitter, and packets that skip the delay.
 //!
-//! Loss models, correlations and distributions are those of [netem](crate::network::qdisc). As in a netem without a rate, packets
-//! overtake one another when their delays differ by enough, unless the wire keeps their order. A packet is lost when its first
-//! bit is sent; it takes its time on the link.
+//! Loss models, correlations and distributions are those of [netem](crate::network::qdisc). As in a netem without a
+//! rate, packets overtake one another when their delays differ by enough, unless the wire keeps their order. Losses are
+//! decided when the first bit of a packet is sent. A lost packet still occupies the link.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

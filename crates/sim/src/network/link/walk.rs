@@ -25,7 +25,7 @@ pub(super) struct Walking {
     recorded_bps: u64,
 }
 
-/// A time with a constant rate.
+/// A period with a constant rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Segment {
     until_ns: u64,
@@ -40,7 +40,7 @@ impl Walking {
         Self { walk, now, credit: 0, rates, recorded_bps: now.bits_per_second }
     }
 
-    /// When the last bit of a frame is sent that begins now. `idle` says that no frame ended just now.
+    /// When the last bit of a frame that begins now will have been sent. `idle` says that no frame ended just now.
     pub(super) fn send(&mut self, now_ns: u64, bytes: u32, idle: bool) -> u64 {
         self.advance(now_ns);
         let mut owed = u128::from(u64::from(bytes) * BITS_PER_BYTE * NS_PER_S);
@@ -172,7 +172,7 @@ impl Outages {
     /// How long the outage lasts, or the time until the next.
     fn length_ns(&self, random: &mut Random) -> u64 {
         let mean_ns = if self.is_out { self.parameters.lasts_ns } else { self.parameters.every_ns };
-        // 64 bits of chance make no more than 45 times the mean.
+        // With 64 random bits, the result is at most 45 times the mean.
         (mean_ns as f64 * -(1.0 - uniform(random)).ln()).round().max(1.0) as u64
     }
 }

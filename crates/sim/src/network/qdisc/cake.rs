@@ -7,8 +7,8 @@
 //!
 //! Departs:
 //! - `nat` has no effect, because no node translates addresses;
-//! - the length that the shaper counts is computed when a packet leaves, so a change of the overhead also holds for
-//!   waiting packets;
+//! - the length that the shaper counts is computed when a packet leaves, so a change of the overhead also applies to
+//!   queued packets;
 //! - a change sets every parameter. `tc qdisc change` keeps those that are left out.
 
 use bufferscope_programs::scramble;
@@ -200,7 +200,7 @@ impl State {
         events.drop(replaced, Reason::ACK_FILTER);
     }
 
-    /// A packet has arrived in a queue, which takes its place in the rotation.
+    /// Enters a queue, in which a packet has arrived, into the rotation.
     fn activate(&mut self, tin: usize, index: usize) {
         let flows = &mut self.tins[tin].flows;
         match flows.flows[index].set {
@@ -420,7 +420,7 @@ impl State {
         self.memory_limit = self.parameters.buffer_limit(bytes_per_second);
     }
 
-    /// `cake_change`: tins that are given up lose their packets, and a lowered limit of the memory holds from the next
+    /// `cake_change`: the packets of removed tins are dropped, and a lowered limit of the memory applies from the next
     /// packet on.
     fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
         let State { parameters, isolation, tins, table, autorate, .. } = to;

@@ -1,11 +1,11 @@
 //! `choke`: CHOKe, choose and keep or kill. While the average queue is long, it compares each arriving packet with a
-//! random one that waits, and drops both if they are of one flow; otherwise it does what RED would do. A flow that has
+//! random one in the queue, and drops both if they belong to the same flow; otherwise it acts as RED. A flow that has
 //! more packets in the queue than others loses more, although nothing is stored about flows.
 //!
 //! Source: Pan, Prabhakar and Psounis, "CHOKe: A Stateless Active Queue Management Scheme for Approximating Fair
 //! Bandwidth Allocation" (2000), as implemented in Linux (`net/sched/sch_choke.c`):
-//! - packets wait in a ring of a power of two of slots, in which a packet dropped from the middle leaves a hole. Three
-//!   draws that find holes are followed by a look at the head;
+//! - packets are stored in a ring with a power of two of slots, in which a packet dropped from the middle leaves a
+//!   hole. If three draws find holes, the head is compared;
 //! - the queue is counted in packets. The average must exceed `min` for a comparison, and `max` for a forced drop;
 //! - the average and the choice of packets are those of RED, in [`super::red_core`].
 //!
@@ -24,7 +24,7 @@ use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::xmit::Xmit;
 use crate::random::{Random, Stream};
 
-/// How many slots are looked at for a packet to compare with.
+/// Maximum number of slots that are drawn to find a packet for the comparison.
 const DRAWS: u32 = 3;
 
 #[derive(Debug)]
@@ -145,7 +145,7 @@ impl Discipline for Choke {
 }
 
 impl Choke {
-    /// The slot of a packet of the same flow, if the one drawn is of it.
+    /// Draws a packet. Returns its slot if it belongs to the same flow.
     fn match_of(&mut self, packet: PacketId, pool: &Pool) -> Option<u32> {
         let slot = self.draw()?;
         let flow = |packet| {
@@ -195,7 +195,7 @@ impl Ring {
         self.wrapped(self.tail.wrapping_sub(self.head))
     }
 
-    /// The slot that is so many behind the head.
+    /// The slot this many positions behind the head.
     fn slot(&self, number: u32) -> u32 {
         self.wrapped(self.head.wrapping_add(number))
     }

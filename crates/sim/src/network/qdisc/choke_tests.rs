@@ -118,7 +118,7 @@ fn every_packet_is_drawn_equally_often_but_the_head_also_instead_of_holes() {
 }
 
 #[test]
-fn holes_at_the_head_are_skipped_and_others_take_places() {
+fn holes_at_the_head_are_skipped_and_others_take_slots() {
     let mut ring = Ring::new(3);
     let mut bench = bench(parameters());
     averages(&mut bench, 4);

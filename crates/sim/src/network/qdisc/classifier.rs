@@ -1,4 +1,4 @@
-//! Where the packets of a discipline with classes or bands go.
+//! Assigns packets to the classes or bands of a discipline.
 //!
 //! Source: Linux `net/sched/cls_u32.c` and `tcf_classify`: the first filter that fits decides.
 
@@ -8,14 +8,14 @@ use crate::network::packet::Header;
 
 #[derive(Debug)]
 pub(super) struct Classifier<T> {
-    /// By code point: where it leads, and the number of the filter that says so.
+    /// By code point: the class, and the number of the filter that selects it.
     by_dscp: Box<[(T, usize); 64]>,
-    /// Ports, where they lead, and the numbers of their filters, in order.
+    /// Ports, their classes, and the numbers of their filters, in order.
     by_port: Vec<(u16, T, usize)>,
 }
 
 impl<T: Copy> Classifier<T> {
-    /// `filters` in order, each with where it leads. `other` gives where a code point leads that no filter matches.
+    /// `filters` in order, each with its class. `other` returns the class of a code point that no filter matches.
     pub(super) fn new<'a>(filters: impl Iterator<Item = (&'a Match, T)> + Clone, other: impl Fn(u8) -> T) -> Self {
         let by_dscp = |dscp: usize| {
             let fits = |chosen: &Match| *chosen == Match::Dscp(dscp as u8);
@@ -29,13 +29,13 @@ impl<T: Copy> Classifier<T> {
         Self { by_dscp: Box::new(std::array::from_fn(by_dscp)), by_port: by_port.collect() }
     }
 
-    /// Where a packet goes.
+    /// The class of a packet.
     #[inline]
     pub(super) fn of(&self, header: &Header) -> T {
         self.at(header.class.dscp(), header.port)
     }
 
-    /// Where packets go with this code point, from or to a server at this port.
+    /// The class of packets with this code point, from or to a server at this port.
     #[inline]
     pub(super) fn at(&self, dscp: u8, port: u16) -> T {
         let (to, number) = self.by_dscp[usize::from(dscp)];

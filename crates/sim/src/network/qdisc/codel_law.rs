@@ -32,7 +32,7 @@ pub(super) struct Law {
     mtu_bytes: u64,
 }
 
-/// What the law remembers of a queue.
+/// The state of the law for a queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct State {
     /// Roughly the number of packets dropped (or marked) since dropping began; see [`State::start_dropping`].
@@ -55,7 +55,7 @@ pub(super) trait Source {
     /// Takes the oldest packet.
     fn pop(&mut self, pool: &Pool) -> Option<PacketId>;
 
-    /// What remains in the whole discipline.
+    /// Bytes that remain in the whole discipline.
     fn remaining_bytes(&self) -> u64;
 }
 
@@ -137,15 +137,15 @@ impl State {
         packet
     }
 
-    /// The queue was found empty. What comes next has to wait for an interval before it is dropped, which packets that
-    /// come singly never do.
+    /// Called when the queue is found empty. Before the next drop, the delay must be above target for a whole interval
+    /// again. So packets that come one at a time are never dropped.
     #[inline]
     pub(super) fn on_empty(&mut self) {
         self.dropping = false;
         self.above_for_interval_at = None;
     }
 
-    /// Drops more often from now on: so many packets were dropped for another reason.
+    /// Drops more often from now on: this many packets were dropped for another reason.
     pub(super) fn add_drops(&mut self, packets: u32) {
         self.count = self.count.wrapping_add(packets);
     }

@@ -6,23 +6,26 @@
 //! - the base probability `p` is an integer of 32 bits and may reach certainty. Packets of the C queue are dropped or
 //!   marked with p², decided by two draws, and those of the L queue with k·p. Above k·p = 1, the overload, packets of
 //!   both queues are dropped with p², and those of the L queue that are not are marked;
-//! - the larger of the two queues' delays is controlled, which is the time for which the first packet has waited;
-//! - the native signal of the L queue is a step and no ramp, and comes on top of the coupled one. With `min_qlen_step = 0`,
-//!   the default, it also applies to a packet that found the L queue empty, which the RFC exempts (`Th_len`);
-//! - a weighted round robin serves the two queues, and no time-shifted FIFO;
-//! - packets are neither marked nor dropped while less than two full frames wait.
+//! - the controller uses the larger of the two queues' delays. The delay of a queue is the time for which its first
+//!   packet has waited;
+//! - the native signal of the L queue is a step instead of a ramp, in addition to the coupled signal. With
+//!   `min_qlen_step = 0`, the default, it also applies to a packet that found the L queue empty, which the RFC exempts
+//!   (`Th_len`);
+//! - the two queues are served by weighted round robin instead of a time-shifted FIFO;
+//! - packets are neither marked nor dropped while the backlog is less than two full frames.
 //!
 //! The time spent in a queue counts for the step from when the packet is enqueued to when it is dequeued.
 //!
 //! Departs:
-//! - the timer is exact, where the kernel's starts anew when it has been served, some microseconds late;
+//! - the timer is exact. The kernel restarts its timer when it has been served, some microseconds late;
 //! - filters and priorities, which can move packets of other transports to the L queue, are not modelled, so all there
 //!   support ECN;
-//! - after a lowered limit, the kernel takes the first packet that was dropped for the first one until the next leaves;
-//! - with a link overhead other than 14 bytes, the kernel forgets it for segments that it has split off.
+//! - after the limit was lowered, the kernel computes the delay from the first dropped packet until another packet
+//!   leaves;
+//! - if the link's overhead is not 14 bytes, the kernel ignores it for segments that it has split off.
 //!
-//! The first version of the kernel's file counts a packet that it has split wrongly in the disciplines above it, which has
-//! been corrected since.
+//! In its first version, the kernel's file miscounted split packets in the disciplines above it. This has been
+//! corrected since.
 
 use std::collections::VecDeque;
 
@@ -40,7 +43,7 @@ use crate::random::{Random, Stream};
 /// Certainty, as a probability (`MAX_PROB`).
 const CERTAIN: u32 = u32::MAX;
 const NS_PER_S: u64 = 1_000_000_000;
-/// The controller multiplies weights with times in units of so many nanoseconds (`ALPHA_BETA_GRANULARITY`).
+/// The controller multiplies weights with times in units of this many nanoseconds (`ALPHA_BETA_GRANULARITY`).
 const GRAIN_NS: u64 = 64;
 /// By how many bits weights, in 256ths of a hertz, are scaled down for these (`ALPHA_BETA_SCALING`).
 const WEIGHT_SHIFT: u32 = 2;

@@ -34,7 +34,7 @@ fn dualpi2(bench: &mut Bench) -> &mut Dualpi2 {
     }
 }
 
-/// So many full frames arrive, of which none is dropped or marked.
+/// This many full frames arrive, of which none is dropped or marked.
 fn arrive(bench: &mut Bench, frames: u32, now_ns: u64, ecn: Ecn) {
     (0..frames).for_each(|_| assert_eq!(bench.enqueue(now_ns, FRAME, ecn), None));
 }

@@ -30,9 +30,9 @@ const PAIRS: [[usize; 2]; 6] = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]];
 
 #[derive(Clone, Debug)]
 enum Operation {
-    /// So many segments of a flow arrive, each with so many bytes of payload.
+    /// This many segments of a flow arrive, each with this many bytes of payload.
     Arrive { flow: usize, packets: u32, payload_bytes: u32 },
-    /// The link takes so many packets.
+    /// The link takes this many packets.
     Take(u32),
     /// Time passes; timers that are due fire.
     Wait(u64),
@@ -54,7 +54,7 @@ struct Scheduler {
     parameters: scenario::Qdisc,
     quantum_bytes: u32,
     initial_bytes: u32,
-    /// Each quantum is rounded by at most so much.
+    /// Each quantum is rounded by at most this much.
     rounding_bytes: u32,
 }
 
@@ -229,7 +229,7 @@ impl Contest {
         flow
     }
 
-    /// Enters what the discipline decided. An interval ends when one of the flows has no packet left.
+    /// Processes the discipline's decisions. An interval ends when one of the flows has no packet left.
     fn settle(&mut self) {
         for event in std::mem::take(&mut self.events.0) {
             match event {

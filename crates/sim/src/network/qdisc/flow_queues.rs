@@ -68,7 +68,7 @@ pub(super) struct Turn<'a, S> {
     pub(super) queue: TurnQueue<'a>,
 }
 
-/// The queue of one flow, as a part of the whole.
+/// The queue of one flow, with access to the totals of all queues.
 #[derive(Debug)]
 pub(super) struct TurnQueue<'a> {
     queue: &'a mut Fifo,
@@ -137,7 +137,7 @@ impl<S> FlowQueues<S> {
         Turn { state, queue: TurnQueue { queue, backlog, total: &mut self.total } }
     }
 
-    /// The flow that was [next](Self::next) has sent so many bytes.
+    /// The flow that was [next](Self::next) has sent this many bytes.
     #[inline]
     pub(super) fn spend(&mut self, flow: u32, bytes: u32) {
         let deficit = &mut self.flows[flow as usize].deficit;
@@ -171,13 +171,13 @@ impl<S> FlowQueues<S> {
         self.total.backlog
     }
 
-    /// Memory that the waiting packets would take in Linux.
+    /// Memory that the queued packets would take in Linux.
     #[inline]
     pub(super) fn memory_bytes(&self) -> u64 {
         self.total.memory_bytes
     }
 
-    /// Passes every waiting packet to `visit`.
+    /// Passes every queued packet to `visit`.
     pub(super) fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
         self.flows.iter().for_each(|flow| flow.queue.iter(pool).for_each(&mut *visit));
     }
@@ -206,13 +206,13 @@ impl TurnQueue<'_> {
         Some(packet)
     }
 
-    /// What the flow's own queue holds.
+    /// The backlog of the flow's own queue.
     #[inline]
     pub(super) fn own(&self) -> Backlog {
         self.queue.backlog()
     }
 
-    /// What all queues hold.
+    /// The backlog of all queues.
     #[inline]
     pub(super) fn total(&self) -> Backlog {
         self.total.backlog

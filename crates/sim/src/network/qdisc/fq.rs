@@ -415,7 +415,7 @@ impl Inner {
         }
     }
 
-    /// Marks a packet that leaves late after it, and its flow, might have left.
+    /// Marks a packet that leaves later than `ce_threshold` after the time at which it and its flow could have sent.
     #[inline]
     fn mark_late(&mut self, index: u32, packet: PacketId, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) {
         let Some(threshold_ns) = self.settings.ce_threshold_ns else { return };
@@ -444,7 +444,7 @@ impl Inner {
         }
         let mut length_ns = (u64::from(bytes) * NS_PER_S).checked_div(rate).unwrap_or(NS_PER_S).min(NS_PER_S);
         if flow.next_at_ns > 0 {
-            // Makes up for what the packet is late.
+            // Compensates for the lateness of the packet.
             length_ns -= (length_ns / 2).min(now_ns - flow.next_at_ns);
         }
         flow.next_at_ns = now_ns + length_ns;

@@ -6,7 +6,7 @@
 //! - there is a limit of memory too (see [`truesize`](crate::network::truesize)).
 //!
 //! Departures:
-//! - The hash of a packet is not that of the kernel, so other flows share a queue; as many do on average.
+//! - The hash of a packet is not that of the kernel, so different flows share a queue, though on average as many.
 //! - If a change lowers a limit, Linux takes packets off the queue through CoDel, which may drop or mark others. Here
 //!   only those over the limit are dropped, in the order in which they would be sent.
 //! - Linux refuses to change the number of flows. Here the discipline is replaced, and its packets are dropped.
@@ -96,7 +96,7 @@ impl Discipline for FqCodel {
         }
     }
 
-    /// `fq_codel_change`: packets stay, and so does what CoDel knows of the flows.
+    /// `fq_codel_change`: packets stay, and so does CoDel's state of the flows.
     fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
         if to.inner.flows.len() != self.inner.flows.len() {
             self.each_packet(pool, &mut |packet| events.drop(packet, Reason::PURGED));

@@ -5,7 +5,7 @@
 //! - A packet that PIE drops, or for which the queue is full, was congested to its sender, as in the kernel
 //!   (`NET_XMIT_CN`);
 //! - `memory_limit` drops nothing: the kernel only counts the packets that exceed it;
-//! - one timer updates the probabilities of all flows. With more than 2048 flows, it updates so many at a time, one jiffy
+//! - one timer updates the probabilities of all flows. With more than 2048 flows, it updates that many at a time, one jiffy
 //!   after another, and waits for `tupdate` after the last. (Kernels before 6.5, and before 6.1.53, update all at once.)
 //!
 //! Departures: those of the flow queues and of the controller. Filters and priorities that choose a flow are not

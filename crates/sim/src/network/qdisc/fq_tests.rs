@@ -90,7 +90,7 @@ fn fq_charges_a_packet_without_a_departure_time_a_quantum_once_the_credit_is_use
     assert_eq!(dequeue(&mut bench, 10, 0).len(), 10);
     assert_eq!(bench.not_before(0), Some(2 * MS + 10 * US));
     assert_eq!(bench.not_before(2 * MS - 1), Some(2 * MS + 10 * US));
-    // What the timer was late is made up for.
+    // The lateness of the timer is compensated.
     assert_eq!(dequeue(&mut bench, 2, 2 * MS + 10 * US), [10, 11]);
     assert_eq!(bench.not_before(2 * MS + 10 * US), Some(4 * MS + 10 * US));
     // Half of the time at most.

@@ -248,7 +248,7 @@ impl Htb {
         }
     }
 
-    /// A packet of a class leaves at the expense of a level.
+    /// Accounts for a packet of a class that leaves with tokens of this level.
     fn account(&mut self, class: u16, level: usize, prio: usize, frame_bytes: u32, now_ns: u64) {
         if let Some(leaf) = &mut self.leaves[usize::from(class)] {
             leaf.deficit[level] -= frame_bytes as i32;
@@ -286,7 +286,7 @@ impl Htb {
         }
     }
 
-    /// Looks at the waiting classes of a level whose time has come (`htb_do_events`). Returns the next time.
+    /// Updates the waiting classes of a level whose time has come (`htb_do_events`). Returns the next time.
     fn wake(&mut self, level: usize, now_ns: u64) -> Option<u64> {
         loop {
             let (at_ns, class) = self.tree.first_waiting(level)?;
@@ -302,8 +302,8 @@ impl Htb {
         }
     }
 
-    /// Brings the mode of a class up to date (`htb_change_class_mode`), as if so much time had passed since its tokens were.
-    /// Returns how long it lasts, unless it may send.
+    /// Updates the mode of a class (`htb_change_class_mode`) as if `passed_ns` had passed since its tokens were last
+    /// updated. Returns how long the mode lasts, unless the class may send.
     fn change_mode(&mut self, class: u16, passed_ns: i64) -> i64 {
         let buckets = &self.buckets[usize::from(class)];
         let (before, (mode, wait_ns)) = (buckets.mode, buckets.mode_after(passed_ns));
@@ -332,13 +332,13 @@ impl Htb {
         }
     }
 
-    /// Takes a class out of where it is served from, and its ancestors too if need be.
+    /// Removes a class from the list from which it is served, and its ancestors too if necessary.
     fn unlink(&mut self, class: u16) {
         let buckets = &self.buckets;
         self.tree.unlink(class, |class| node(buckets[usize::from(class)].mode));
     }
 
-    /// Puts a class where it is served from, and its ancestors too if need be.
+    /// Adds a class to the list from which it is served, and its ancestors too if necessary.
     fn link(&mut self, class: u16) {
         let buckets = &self.buckets;
         self.tree.link(class, |class| node(buckets[usize::from(class)].mode));
@@ -363,7 +363,7 @@ impl Htb {
         self.leaves[usize::from(class)].as_ref().is_none_or(|leaf| leaf.qdisc.is_empty())
     }
 
-    /// Does something with the queue of a leaf, and updates the backlog of all classes.
+    /// Calls `act` with the queue of a leaf, and updates the backlog of all classes.
     fn watched<T>(&mut self, class: u16, act: impl FnOnce(&mut Qdisc) -> T) -> T {
         let leaf = self.leaves[usize::from(class)].as_mut().expect("only leaves have queues");
         let before = leaf.qdisc.backlog();
@@ -394,8 +394,8 @@ impl Buckets {
         i64::try_from(now_ns - self.updated_at_ns).unwrap_or(MOST_NS).min(MOST_NS)
     }
 
-    /// The tokens arrive, and a frame takes its own. (`htb_accnt_tokens`, `htb_accnt_ctokens`; the tokens of a rate that
-    /// does not pay are not limited to its bucket before the next time that it does.)
+    /// Adds the tokens that have arrived, and takes those of a frame. (`htb_accnt_tokens`, `htb_accnt_ctokens`; the
+    /// tokens of a rate that does not pay are not limited to its bucket before the next time that it does.)
     fn take(&mut self, pays: bool, frame_bytes: u32, now_ns: u64) {
         let passed_ns = self.passed_ns(now_ns);
         let left = |tokens_ns: i64, size_ns: i64, rate: Rate| {
@@ -430,7 +430,7 @@ impl Leaf {
     }
 }
 
-/// Where a class of this mode is served from.
+/// The list from which a class in this mode is served.
 fn node(mode: Mode) -> Node {
     match mode {
         Mode::CanSend => Node::Row,
@@ -444,7 +444,7 @@ fn computed(class: &HtbClass, r2q: u32) -> u64 {
     class.rate_bps / 8 / u64::from(r2q.max(1))
 }
 
-/// Where packets go (`htb_classify`).
+/// The classifier of packets (`htb_classify`).
 fn class_of(parameters: &scenario::Htb) -> Classifier<Option<u16>> {
     let leaf = |class: u16| parameters.is_leaf(class).then_some(class);
     let filters = parameters.filters.iter().filter_map(|filter| Some((&filter.chosen, Some(leaf(filter.class)?))));

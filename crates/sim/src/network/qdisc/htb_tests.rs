@@ -57,7 +57,7 @@ fn serve(bench: &mut Bench, classes: &[u8], until_ns: u64) -> Vec<u64> {
     sent
 }
 
-/// How much a class sent in so much time, in bits per second.
+/// The rate of each class in bits per second, from the bytes that it sent in this time.
 fn rates(sent: &[u64], ns: u64) -> Vec<u64> {
     sent.iter().map(|bytes| bytes * 8 * 1_000_000_000 / ns).collect()
 }
@@ -76,7 +76,7 @@ fn a_lone_class_sends_at_its_rate_to_the_nanosecond() {
     for _ in 0..4 {
         bench.arrive(0, FRAME, TrafficClass::new(0, Ecn::NotEct));
     }
-    // Full, it sends one and has 0 tokens left; that is enough for another.
+    // A full bucket has 0 tokens left after one frame, which is enough for another.
     assert_eq!(bench.dequeue(0).0.map(|sent| sent.0), Some(0));
     assert_eq!(bench.dequeue(0).0.map(|sent| sent.0), Some(1));
     assert_eq!(bench.not_before(0), Some(12_112_000));

@@ -19,7 +19,7 @@ pub(super) struct Tree {
     waiting: [Vec<(u64, u16)>; LEVELS],
 }
 
-/// Where an active class is served from.
+/// The list from which an active class is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Node {
     Row,
@@ -42,7 +42,7 @@ struct Member {
 #[derive(Debug, Default)]
 struct Ring {
     classes: Vec<u16>,
-    /// Whose turn it is; `None` for the end of the round.
+    /// The class whose turn it is; `None` at the end of the round.
     at: Option<u16>,
     /// The class whose turn it was when it left.
     left: Option<u16>,
@@ -105,8 +105,8 @@ impl Tree {
         self.members[usize::from(class)].active = 0;
     }
 
-    /// Puts an active class where it is served from (`htb_activate_prios`), and its ancestors too while they are lenders
-    /// that have had no borrower yet. `node` says where each belongs.
+    /// Adds an active class to the list from which it is served (`htb_activate_prios`), and its ancestors too, as long
+    /// as they are lenders without another borrower. `node` returns the list of each.
     pub(super) fn link(&mut self, mut class: u16, node: impl Fn(u16) -> Node) {
         let mut prios = self.member(class).active;
         while prios != 0 {
@@ -133,8 +133,8 @@ impl Tree {
         }
     }
 
-    /// Takes an active class off its list (`htb_deactivate_prios`), and its ancestors too while they lose their last
-    /// borrower.
+    /// Removes an active class from its list (`htb_deactivate_prios`), and its ancestors too, as long as they lose
+    /// their last borrower.
     pub(super) fn unlink(&mut self, mut class: u16, node: impl Fn(u16) -> Node) {
         let mut prios = self.member(class).active;
         while prios != 0 {
@@ -174,7 +174,7 @@ impl Tree {
 
     /// The leaf whose turn it is in a row (`htb_lookup_leaf`): of each class in turn, the borrowers take turns.
     pub(super) fn turn(&mut self, level: usize, prio: usize) -> Option<u16> {
-        // The way from the row down; `None` is the row itself.
+        // The path from the row down; `None` is the row itself.
         let mut way = [None; LEVELS + 1];
         let mut depth = 0;
         // Each class is visited at most twice: down, and at the end of its round.
@@ -203,7 +203,7 @@ impl Tree {
         None
     }
 
-    /// A leaf's turn is over, in which it was served at the expense of a level.
+    /// Ends the turn of a leaf, in which it was served with tokens of this level.
     pub(super) fn advance(&mut self, class: u16, level: usize, prio: usize) {
         match self.parent(class) {
             Some(parent) if level > 0 => self.borrowers(parent, prio).advance(),

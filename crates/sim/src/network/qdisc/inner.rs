@@ -1,9 +1,9 @@
 //! A discipline inside another one.
 //!
-//! Source: Linux `include/net/sch_generic.h`, `qdisc_peek_dequeued` and `qdisc_dequeue_peeked`. A discipline that looks at
-//! the first packet before it takes it takes it out of an inner discipline that cannot peek, and keeps it.
+//! Source: Linux `include/net/sch_generic.h`, `qdisc_peek_dequeued` and `qdisc_dequeue_peeked`. A discipline that peeks
+//! at its first packet dequeues it from an inner discipline that cannot peek, and keeps it.
 //!
-//! Departs: the kernel still counts that packet as one of the inner discipline's. There, it counts against its limit.
+//! Departs: in the kernel, that packet still counts for the inner discipline, and against its limit.
 
 use bufferscope_scenario as scenario;
 
@@ -14,7 +14,7 @@ use crate::network::xmit::Xmit;
 #[derive(Debug)]
 pub(super) struct Inner {
     pub(super) qdisc: Box<Qdisc>,
-    /// A packet that was taken out to be looked at, and its size.
+    /// A packet that was dequeued in order to peek at it, and its size.
     peeked: Option<(PacketId, u32)>,
 }
 
@@ -46,7 +46,7 @@ impl Inner {
         }
     }
 
-    /// A packet that was looked at stays, except where another discipline replaces this one.
+    /// A peeked packet stays, unless another discipline replaces this one.
     pub(super) fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
         if std::mem::discriminant(&*self.qdisc) != std::mem::discriminant(&*to.qdisc)
             && let Some((packet, _)) = self.peeked.take()

@@ -47,7 +47,7 @@ impl QdiscLayer {
         self.stacked.as_deref()
     }
 
-    /// Another discipline, as if the run began with it.
+    /// Replaces the discipline, as if the run had begun with this one.
     pub(crate) fn begin_with(&mut self, qdisc: Qdisc) {
         self.qdisc = qdisc;
     }
@@ -84,7 +84,7 @@ impl QdiscLayer {
         self.qdisc.backlog()
     }
 
-    /// Passes every waiting packet to `visit`.
+    /// Passes every queued packet to `visit`.
     pub(crate) fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
         if let Some(stacked) = &self.stacked {
             stacked.each_packet(pool, visit);

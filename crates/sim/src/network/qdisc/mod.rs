@@ -34,9 +34,9 @@ pub(crate) enum QdiscEvent {
     Dropped(PacketId, Reason),
     /// Marked with Congestion Experienced; the packet stays in the queue or is passed on.
     Marked(PacketId, Reason),
-    /// Split off another packet, which arrived before. It has an account of its own from now on.
+    /// Split off from another packet, which arrived before. It is counted separately from now on.
     Split(PacketId),
-    /// A copy of another packet, which arrived before. It has an account of its own.
+    /// A copy of another packet, which arrived before. It is counted separately.
     Copied(PacketId),
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum Dequeued {
 }
 
 impl Dequeued {
-    /// The answer of two disciplines of which neither has a packet now.
+    /// Combines the answers of two disciplines of which neither has a packet now.
     fn or_before(self, other: Self) -> Self {
         match (self, other) {
             (Self::NotBefore(a), Self::NotBefore(b)) => Self::NotBefore(a.min(b)),
@@ -123,18 +123,18 @@ trait Discipline: Sized {
     }
 
     /// Backlog, including inner disciplines. Called for every packet that a link sends and for every sample, so it must
-    /// not count queue by queue where these may be many.
+    /// not add up queues if there may be many of them.
     fn backlog(&self) -> Backlog;
 
-    /// Passes every waiting packet to `visit`, those of inner disciplines too.
+    /// Passes every queued packet to `visit`, including those of inner disciplines.
     fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId));
 
-    /// Takes over the parameters of `to`, which is empty, as the kernel's `change` does. Where the kernel keeps the
-    /// waiting packets, they stay.
+    /// Takes over the parameters of `to`, which is empty, as the kernel's `change` does. The queued packets stay if the
+    /// kernel keeps them.
     fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents);
 
-    /// The layer below has found nothing to take since that time, and nothing has been enqueued since then. (It finds
-    /// nothing, too, while a discipline answers [`Dequeued::NotBefore`].)
+    /// Reports that the layer below has found nothing to take since that time, and that nothing has been enqueued since
+    /// then. (It finds nothing, too, while a discipline answers [`Dequeued::NotBefore`].)
     fn idle_since(&mut self, _at_ns: u64) {}
 
     /// When its timer is due, if it has one.
@@ -217,7 +217,7 @@ macro_rules! disciplines {
                 }
             }
 
-            /// Passes every waiting packet to `visit`.
+            /// Passes every queued packet to `visit`.
             pub(crate) fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
                 match self {
                     $(Self::$name(q) => q.each_packet(pool, visit),)+
@@ -225,7 +225,7 @@ macro_rules! disciplines {
             }
 
             /// Does what `tc qdisc replace` does: a discipline of the same kind takes over the parameters of `to`;
-            /// otherwise `to` replaces it, and the waiting packets are dropped.
+            /// otherwise `to` replaces it, and the queued packets are dropped.
             pub(crate) fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
                 match (&mut *self, to) {
                     $((Self::$name(q), Self::$name(to)) => q.change(to, pool, events),)+
@@ -348,7 +348,7 @@ impl QdiscEvents {
         copy
     }
 
-    /// Drops every packet of a queue that is given up.
+    /// Drops every packet of a queue that is removed.
     fn purge(&mut self, queue: &Fifo, pool: &Pool) {
         queue.iter(pool).for_each(|packet| self.drop(packet, Reason::PURGED));
     }

@@ -1,9 +1,9 @@
 //! `netem`: delays, loses, duplicates, corrupts and reorders packets.
 //!
 //! Source: Linux `net/sched/sch_netem.c` as of 6.1. Probabilities are fractions of 32 bits; a correlated number is a
-//! weighted mean of a random one and the one before. Packets leave in the order of the times that they are given, those
-//! of the same time in the order of their arrival. A packet that is delayed no longer counts as one of its socket's
-//! (`skb_orphan_partial`), so its host's small queues do not hold back what follows it.
+//! weighted mean of a random number and the previous one. Packets leave in the order of the times that they are given,
+//! those of the same time in the order of their arrival. A delayed packet no longer counts for its socket
+//! (`skb_orphan_partial`), so TCP small queues do not hold back the packets after it.
 //!
 //! A duplicate enters the discipline of the port anew, before the packet that it is a copy of (as of 6.1.107; before, it
 //! did so even where that packet was then dropped at the limit), and is not duplicated again. Packets in the inner
@@ -51,14 +51,14 @@ pub(crate) struct Netem {
     /// Boxed to keep the discipline small.
     settings: Box<Settings>,
     random: Random,
-    /// Packets that go first: the last one before the others.
+    /// Reordered packets, which leave before all others, the last one first.
     first: Vec<Waiting>,
     /// Packets in the order of their times.
     in_order: VecDeque<Waiting>,
-    /// Packets that came when later ones were already there.
+    /// Packets that arrived after packets with later times.
     between: BinaryHeap<Waiting>,
     arrived: u64,
-    /// What is delayed.
+    /// The backlog of delayed packets.
     delayed: Backlog,
     inner: Option<Box<Qdisc>>,
     /// What the link adds to each packet.
@@ -150,7 +150,7 @@ impl Discipline for Netem {
         self.inner.iter().for_each(|inner| inner.each_packet(pool, visit));
     }
 
-    /// `netem_change`: packets keep their times. More packets than a lowered limit stay.
+    /// `netem_change`: packets keep their times. Packets over a lowered limit stay.
     fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
         self.settings = to.settings;
         match (&mut self.inner, to.inner) {
@@ -182,7 +182,7 @@ impl Discipline for Netem {
 }
 
 impl Netem {
-    /// The sender is not notified of a loss. Of a packet and its copy, a loss takes one.
+    /// The sender is not notified of a loss. If a packet is both duplicated and lost, one of the two remains.
     fn accept(
         &mut self,
         packet: PacketId,
@@ -228,7 +228,8 @@ impl Netem {
         xmit
     }
 
-    /// One bit of a packet's frame flips. The receiver's checksum shows every change but that of the source address.
+    /// Flips one bit of a packet's frame. The receiver's checksum detects every change except one of the source
+    /// address.
     fn flip_bit(&mut self, packet: PacketId, pool: &mut Pool) {
         let header = pool.header_mut(packet);
         let byte = self.random.below(u64::from(ETHERNET_HEADER_BYTES + header.ip_bytes));
@@ -237,7 +238,7 @@ impl Netem {
         }
     }
 
-    /// A packet is delayed, or goes first. Returns whether it still counts as one of its socket's.
+    /// Delays a packet, or reorders it to the front. Returns whether it still counts for its socket.
     fn delay(&mut self, packet: PacketId, now_ns: u64, pool: &Pool) -> Xmit {
         let Self { settings, random, .. } = self;
         let frame_bytes = pool.header(packet).frame_bytes;
@@ -260,8 +261,8 @@ impl Netem {
         if is_orphan { Xmit::Left } else { Xmit::Queued }
     }
 
-    /// The first of the delayed packets, and whether it came when later ones were already there. Of the same time, the
-    /// kernel prefers those that did not.
+    /// The first of the delayed packets, and whether it arrived after packets with later times. Among packets with the
+    /// same time, the kernel prefers those that did not.
     fn next(&self) -> Option<(bool, Waiting)> {
         let (between, in_order) = (self.between.peek(), self.in_order.front());
         match (between, in_order) {
@@ -271,7 +272,7 @@ impl Netem {
         }
     }
 
-    /// A packet is no longer delayed. Returns its size.
+    /// Removes a packet from the delayed ones. Returns its size.
     fn forget(&mut self, waiting: Waiting, pool: &Pool) -> u32 {
         let frame_bytes = pool.header(waiting.packet).frame_bytes;
         self.delayed.packets -= 1;

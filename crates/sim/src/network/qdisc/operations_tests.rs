@@ -16,7 +16,7 @@ use crate::network::xmit::Xmit;
 const FLOWS: usize = 6;
 /// Largest frame that a packet of ten segments takes, with the headers of each.
 const LARGEST_BYTES: u64 = 10 * FRAME_BYTES as u64;
-/// What each flow says of itself. (A flow that changed it could overtake itself: dualpi2 has a queue for either kind.)
+/// The ECN field of each flow. (A flow that changed it could overtake itself: dualpi2 has a queue for either kind.)
 const ECN: [Ecn; FLOWS] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce, Ecn::NotEct, Ecn::Ect0];
 
 /// What happens to a discipline.
@@ -24,11 +24,11 @@ const ECN: [Ecn; FLOWS] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce, Ecn::NotE
 enum Operation {
     /// Time passes; timers that are due fire.
     Wait(u64),
-    /// A segment of a flow arrives, with so many bytes of payload.
+    /// A segment of a flow arrives, with this many bytes of payload.
     Arrive { flow: usize, payload_bytes: u32 },
-    /// The link takes so many packets.
+    /// The link takes this many packets.
     Take(usize),
-    /// The discipline is given other parameters, or replaced.
+    /// The discipline gets other parameters, or is replaced.
     Change(Box<scenario::Qdisc>),
 }
 
@@ -50,7 +50,7 @@ struct Held {
     ecn: Ecn,
 }
 
-/// A discipline, and an account of it that is kept apart.
+/// A discipline, and an independent account of its packets.
 struct Account {
     qdisc: Qdisc,
     limit: Limit,
@@ -132,7 +132,7 @@ impl Account {
         let dropped = self.events.has_dropped(id);
         let displaced =
             self.events.0.iter().any(|event| matches!(event, QdiscEvent::Dropped(other, _) if *other != id));
-        // A discipline that takes packets off their senders' accounts says the same of all.
+        // A discipline that orphans packets from their sockets does so for all of them.
         assert!(
             split || xmit == Xmit::Left || xmit.is_queued() != dropped,
             "{xmit:?} of a packet that was dropped: {dropped}"
@@ -173,7 +173,7 @@ impl Account {
         self.settle();
     }
 
-    /// Enters what the discipline decided.
+    /// Processes the discipline's decisions.
     fn settle(&mut self) {
         for event in std::mem::take(&mut self.events.0) {
             match event {
@@ -218,8 +218,8 @@ impl Account {
     }
 }
 
-/// What a discipline holds at most. A `tbf` that looks at its inner discipline's first packet may keep it beside what the
-/// inner one holds (see `inner.rs`).
+/// Maximum backlog of a discipline. A `tbf` that has peeked at its inner discipline's first packet keeps it in addition
+/// to those of the inner one (see `inner.rs`).
 fn limit(parameters: &scenario::Qdisc) -> Limit {
     let looks = |discipline: &&&scenario::Qdisc| matches!(discipline, scenario::Qdisc::Tbf(tbf) if tbf.inner.is_some());
     let beside = parameters.all().iter().filter(looks).count() as u64;

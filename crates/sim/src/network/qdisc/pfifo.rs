@@ -1,6 +1,6 @@
-//! `pfifo`: first in, first out, bounded in packets. This is the queue of textbooks, and of bufferbloat.
+//! `pfifo`: first in, first out, bounded in packets. This is the textbook queue, and that of bufferbloat.
 //!
-//! Source: Linux `net/sched/sch_fifo.c`, `pfifo`. An arriving packet is dropped if `limit` packets are waiting. The
+//! Source: Linux `net/sched/sch_fifo.c`, `pfifo`. An arriving packet is dropped if `limit` packets are queued. The
 //! packet on the wire has left the queue and does not count.
 
 use bufferscope_scenario as scenario;
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn another_discipline_in_its_place_begins_empty() {
+    fn another_discipline_begins_empty() {
         let mut bench = Bench::new(&scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: 3 }));
         (0..2).for_each(|_| assert_eq!(bench.enqueue(0, FRAME, Ecn::NotEct), None));
         let events = bench.change(&scenario::Qdisc::Bfifo(scenario::Bfifo { limit_bytes: 2000 }));

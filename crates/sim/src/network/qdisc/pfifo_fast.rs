@@ -26,7 +26,7 @@ const BATCH: u32 = 16;
 pub(crate) struct PfifoFast {
     bands: [Fifo; BANDS],
     rings: [Ring; BANDS],
-    /// Places in each ring.
+    /// Slots in each ring.
     slots: u32,
 }
 
@@ -172,7 +172,7 @@ mod tests {
 
     /// With fewer than 32 slots, each is given back at once.
     #[test]
-    fn a_short_ring_has_as_many_places_as_the_device_says() {
+    fn a_short_ring_has_as_many_slots_as_the_device_says() {
         let mut bench = Bench::new(&scenario::Qdisc::PfifoFast(scenario::PfifoFast { band_packets: 20 }));
         let fill =
             |bench: &mut Bench| (0..30).filter(|&at_ns| bench.arrive(at_ns, FRAME, class(0)).0 == Xmit::Queued).count();
@@ -185,7 +185,7 @@ mod tests {
     /// `__ptr_ring_discard_one`: of 1000 slots, the first 992 are given back in batches of 16, and the last 8
     /// together.
     #[test]
-    fn places_are_given_back_in_batches() {
+    fn slots_are_given_back_in_batches() {
         let mut bench = bench();
         let fill = |bench: &mut Bench| {
             std::iter::from_fn(|| (bench.arrive(0, FRAME, class(0)).0 == Xmit::Queued).then_some(())).count()

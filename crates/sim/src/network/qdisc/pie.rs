@@ -1,9 +1,9 @@
 //! `pie`: proportional integral controller enhanced. Drops arriving packets at random, with a probability that a timer
 //! adapts to the queueing delay.
 //!
-//! Source: RFC 8033, as implemented in Linux (`net/sched/sch_pie.c`). The controller is in a file of its own, which says
-//! where it differs from the RFC. The timer counts jiffies: an update every 15 ms is one every 20 ms with 250 jiffies a
-//! second.
+//! Source: RFC 8033, as implemented in Linux (`net/sched/sch_pie.c`). The controller is in a file of its own, which
+//! lists its differences from the RFC. The timer counts jiffies: an update every 15 ms is one every 20 ms with 250
+//! jiffies a second.
 //!
 //! Departures: those of the controller.
 

@@ -37,7 +37,7 @@ const MEASURED_BYTES: u32 = 1 << 14;
 /// Fraction bits of the rate (`PIE_SCALE`).
 const RATE_SHIFT: u32 = 8;
 
-/// What the controller aims at, and how (`struct pie_params`).
+/// The parameters of the controller (`struct pie_params`).
 #[derive(Debug)]
 pub(super) struct Law {
     pub(super) target: Ticks,
@@ -49,7 +49,7 @@ pub(super) struct Law {
     estimates: bool,
 }
 
-/// What adapts the probability for one queue (`struct pie_vars`).
+/// The controller of one queue (`struct pie_vars`).
 #[derive(Debug)]
 pub(super) struct Controller {
     pub(super) probability: u64,
@@ -60,7 +60,7 @@ pub(super) struct Controller {
     pub(super) last_delay: Ticks,
     /// What is left of the burst allowance.
     pub(super) burst: Ticks,
-    /// When a packet last left; with a rate estimate, when the present measurement began.
+    /// When a packet last left; with a rate estimate, when the current measurement began.
     pub(super) left_at: Option<Ticks>,
     pub(super) estimate: Estimate,
 }
@@ -80,7 +80,7 @@ pub(super) fn first_update_ns(now_ns: u64, tupdate_ns: u64, timers: Timers, rand
     timers.expiry_ns(now_ns, if now_ns == 0 { random.below(tupdate_ns) } else { FIRST_UPDATE_NS })
 }
 
-/// The length of a packet as the kernel's controller takes it.
+/// The length of a packet as the kernel's controller counts it.
 pub(super) fn bytes_of(header: &Header) -> u32 {
     header.ip_bytes + ETHERNET_HEADER_BYTES
 }
@@ -107,7 +107,7 @@ impl Controller {
         }
     }
 
-    /// A packet that arrived was dropped, for whatever reason.
+    /// An arriving packet was dropped, for any reason.
     pub(super) fn on_drop(&mut self) {
         self.accumulated = 0;
     }
@@ -137,7 +137,7 @@ impl Controller {
         drops
     }
 
-    /// A packet of so many bytes leaves after `delay`; `backlog` bytes stay (`pie_process_dequeue`).
+    /// A packet of this many bytes leaves after `delay`; `backlog` bytes stay (`pie_process_dequeue`).
     pub(super) fn on_departure(&mut self, now: Ticks, delay: Ticks, bytes: u32, backlog: u32, law: &Law) {
         let passed = if law.estimates {
             self.measure(now, bytes, backlog)
@@ -148,7 +148,7 @@ impl Controller {
         self.burst = self.burst.saturating_sub(passed.into());
     }
 
-    /// Measures the rate at which the queue drains. Returns how long a measurement took that ends now.
+    /// Measures the rate at which the queue drains. Returns the duration of a measurement that ends now.
     fn measure(&mut self, now: Ticks, bytes: u32, backlog: u32) -> u32 {
         let Estimate { bytes: measured, rate } = &mut self.estimate;
         if backlog >= MEASURED_BYTES && measured.is_none() {
@@ -208,7 +208,7 @@ impl Controller {
         }
     }
 
-    /// By how much the weights are scaled down where the probability is small.
+    /// The shift by which the weights are scaled down at small probabilities.
     fn shift(&self) -> u32 {
         if self.probability >= CERTAIN / 10 {
             return 0;

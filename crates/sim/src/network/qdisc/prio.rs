@@ -51,7 +51,7 @@ impl Discipline for Prio {
         self.watched(band.into(), |band| band.enqueue(packet, now_ns, pool, events))
     }
 
-    /// Where a band has packets but none before a later time, those after it are served.
+    /// If the packets of a band must wait until a later time, the next bands are served.
     fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued {
         let mut answer = Dequeued::Nothing;
         for band in 0..self.bands.len() {
@@ -115,7 +115,7 @@ impl Discipline for Prio {
 }
 
 impl Prio {
-    /// Does something with a band, and updates the backlog of all bands.
+    /// Calls `act` with a band, and updates the backlog of all bands.
     fn watched<T>(&mut self, band: usize, act: impl FnOnce(&mut Qdisc) -> T) -> T {
         let band = &mut self.bands[band];
         let before = band.backlog();

@@ -24,7 +24,7 @@ impl Rate {
         }
     }
 
-    /// How long so many bytes last (`psched_l2t_ns`).
+    /// How long this many bytes take (`psched_l2t_ns`).
     pub(super) fn duration_ns(self, bytes: u32) -> i64 {
         ((u64::from(bytes) * u64::from(self.multiplier)) >> self.shift) as i64
     }

@@ -8,8 +8,8 @@
 //! (`TCA_RED_FLAGS`), while the kernel still looks for this one in the old attribute, and never starts the timer:
 //! there, `adaptive` changes nothing. A warning says so.
 //!
-//! Departures: a packet that is marked and then finds no room counts only as dropped. Packets are not shown to the
-//! filters that `qevent` may name.
+//! Departures: a packet that is marked and then finds no room counts only as dropped. Filters of `qevent` are not
+//! modelled.
 
 use bufferscope_programs::Uniform;
 use bufferscope_scenario::{self as scenario, Averaging, Reason};

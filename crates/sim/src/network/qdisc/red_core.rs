@@ -1,4 +1,4 @@
-//! Early detection: what `red`, `choke` and `sfq` do with the average of a queue.
+//! Early detection by the average of a queue, which `red`, `choke` and `sfq` share.
 //!
 //! Source: Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993), and Floyd, Gummadi
 //! and Shenker, "Adaptive RED" (2001), as implemented in Linux' `include/net/red.h`, with the constants that `tc`
@@ -35,7 +35,7 @@ pub(super) struct RedCore {
     span: u32,
 }
 
-/// What is known of one queue (`struct red_vars`).
+/// The state of one queue (`struct red_vars`).
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     /// The average, with `weight_log` fraction bits.
@@ -46,7 +46,7 @@ pub(super) struct Watch {
     next_drop: u64,
 }
 
-/// How long a queue has been idle, and what that does to its average.
+/// The idle time of a queue, and the table by which its average decays.
 #[derive(Debug)]
 pub(super) struct Idle {
     /// Boxed to keep disciplines small.
@@ -55,7 +55,7 @@ pub(super) struct Idle {
     since_ns: Option<u64>,
 }
 
-/// What the average requires.
+/// The decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Pass,
@@ -99,7 +99,7 @@ impl RedCore {
         }
     }
 
-    /// Between the thresholds: is it the turn of this packet?
+    /// Whether this packet is to be dropped or marked, with the average between the thresholds.
     pub(super) fn is_next(&self, watch: &mut Watch, random: &mut Random) -> bool {
         let Some(since_drop) = &mut watch.since_drop else {
             watch.since_drop = Some(0);
@@ -155,7 +155,7 @@ impl Idle {
         Self { table: Box::new(table), since_ns: Some(since_ns) }
     }
 
-    /// Nothing has been waiting since that time.
+    /// The queue has been idle since that time.
     pub(super) fn begin(&mut self, at_ns: u64) {
         self.since_ns.get_or_insert(at_ns);
     }

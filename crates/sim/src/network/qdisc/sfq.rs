@@ -1,5 +1,5 @@
-//! `sfq`: stochastic fairness queueing. Flows are hashed to queues, which take turns; when there is no room, the longest
-//! queue loses a packet. A timer may change the hash, so that two flows that share a queue part.
+//! `sfq`: stochastic fairness queueing. Flows are hashed to queues, which take turns; when there is no room, a packet
+//! of the longest queue is dropped. A timer may change the hash, so that flows do not share a queue for long.
 //!
 //! Source: McKenney, "Stochastic Fairness Queueing" (1990), as implemented in Linux (`net/sched/sch_sfq.c`):
 //! - a queue sends until it has used up its allotment, which may become negative, and gets a quantum more when its next
@@ -8,7 +8,8 @@
 //!   the sender is notified (as of congestion) only if it is of the same queue. The limit of one queue, `depth`, and
 //!   its RED drop arriving packets, or with `headdrop` the oldest one of that queue;
 //! - each queue has an average of its own for RED, which begins with the queue and does not age;
-//! - after a perturbation, all packets are sorted anew, slot by slot. What a queue has no room for is dropped.
+//! - after a perturbation, all packets are sorted anew, slot by slot. Packets for which a queue has no room are
+//!   dropped.
 //!
 //! The allotment counts bytes, as since Linux 6.14, and in the long-term series since the summer of 2025. Before, it
 //! counted units of 8 bytes, rounded up.
@@ -33,7 +34,7 @@ use slots::{Index, Slots};
 
 #[derive(Debug)]
 pub(crate) struct Sfq {
-    /// Boxed to keep the discipline small, as other parts are.
+    /// Boxed, like other parts, to keep the discipline small.
     slots: Box<Slots>,
     backlog: Backlog,
     limit_packets: u32,
@@ -194,7 +195,7 @@ impl Sfq {
         (!is_marked).then_some(reason)
     }
 
-    /// Drops the arriving packet, or with `headdrop` the oldest of its queue, which stays as long as it was.
+    /// Drops the arriving packet, or with `headdrop` the oldest of its queue; the queue's length does not change.
     fn refuse(
         &mut self,
         index: Index,

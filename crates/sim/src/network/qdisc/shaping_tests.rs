@@ -1,7 +1,7 @@
 //! No discipline that limits a rate sends more than rate x time + burst in any window of time, whatever arrives.
 //!
-//! That this holds in every window is the same as that a bucket of the size of the burst, which leaks at the rate and is
-//! filled by what leaves, never overflows (Cruz, "A Calculus for Network Delay", 1991).
+//! This holds in every window if and only if a bucket of the size of the burst, which leaks at the rate and is filled
+//! by the packets that leave, never overflows (Cruz, "A Calculus for Network Delay", 1991).
 
 use bufferscope_scenario::sizes::MSS_BYTES;
 use bufferscope_scenario::{self as scenario, Cells, ClassFilter, Htb, LinkLayer, Match, Qdisc as Parameters};
@@ -22,7 +22,7 @@ const MOST_BYTES: u64 = (MOST_SEGMENTS * (MSS_BYTES + 66)) as u64;
 /// For how long packets leave after the last arrival.
 const REST_NS: u64 = 30_000_000_000;
 
-/// What happens at a port whose link takes at once whatever it may.
+/// An event at a port whose link accepts every packet at once.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     /// A segment of a flow arrives after a time.
@@ -67,8 +67,8 @@ impl Meter {
         Self { name: name.into(), bits_per_second: bits_per_second.into(), burst_bytes, level: 0, at_ns: 0 }
     }
 
-    /// So many bytes leave. The kernel rounds the time that a packet lasts down to nanoseconds, and computes with a rate
-    /// of at least 31 significant bits (`psched_ratecfg_precompute`, `cake_set_rate`).
+    /// Counts this many bytes that leave. The kernel rounds the duration of a packet down to nanoseconds, and computes
+    /// with a rate of at least 31 significant bits (`psched_ratecfg_precompute`, `cake_set_rate`).
     fn pass(&mut self, bytes: u32, now_ns: u64) {
         let leaked = i128::from(now_ns - self.at_ns) * self.bits_per_second;
         let exact = i128::from(bytes) * 8 * NS_PER_S;
@@ -90,7 +90,7 @@ struct Port {
 }
 
 impl Port {
-    /// Time passes. Unless the link is stopped, what may leave does, and is reported.
+    /// Advances the time. Unless the link is stopped, packets that may leave do so, and are reported.
     fn wait_until(&mut self, end_ns: u64, is_stopped: bool, leaves: &mut impl FnMut(&Header, u64)) {
         loop {
             let mut next_ns = self.qdisc.timer().unwrap_or(u64::MAX);
@@ -136,7 +136,7 @@ impl Port {
     }
 }
 
-/// Lets everything happen to a discipline, and reports each packet that leaves it, and when.
+/// Applies the events to a discipline, and reports each packet that leaves it, with the time.
 fn pass(parameters: &Parameters, events: &[Event], mut leaves: impl FnMut(&Header, u64)) {
     let qdisc = Qdisc::new(parameters, attachment(0)).expect("Linux takes these parameters");
     let mut port = Port { qdisc, pool: Pool::new(), qdisc_events: QdiscEvents::default(), now_ns: 0 };
@@ -215,10 +215,11 @@ fn htb() -> impl Strategy<Value = Htb> {
     })
 }
 
-/// How far what a class sends at its own expense, or at that of the classes inside it, may be ahead of its rate.
+/// How far the packets sent with the tokens of a class, or of the classes inside it, may be ahead of its rate.
 ///
-/// A class sends while its tokens are not negative, so at most a packet more than its bucket holds. After the last packet
-/// at its own expense, only those inside it send, by the same rule and at most at its rate together.
+/// A class sends while its tokens are not negative, so at most one packet more than its bucket holds. After the last
+/// packet that it sends with its own tokens, only classes inside it send, by the same rule, and together at most at its
+/// rate.
 fn ahead_bytes(htb: &Htb, class: u16) -> u64 {
     let own = u64::from(htb.classes[usize::from(class)].burst_bytes) + MOST_BYTES;
     own + children(htb, class).map(|child| ahead_bytes(htb, child)).sum::<u64>()

@@ -1,15 +1,16 @@
-//! A discipline of an interface that is stacked on another, as that of a VLAN or a bridge (Linux' `vlan_dev_hard_start_xmit`).
+//! The discipline of an interface that is stacked on another, such as a VLAN or a bridge (Linux'
+//! `vlan_dev_hard_start_xmit`).
 //!
-//! Such an interface has no queue of a device below its discipline that could be stopped. It passes each packet to the
-//! interface below (`dev_queue_xmit`), which queues or drops it. The discipline above is not notified, and the sender
-//! gets only what the discipline above did with the packet. So it is always empty. It has no timer either: the timer by
-//! which some disciplines follow their delay would find nothing.
+//! Below the discipline of such an interface, there is no device queue that could be stopped. It passes each packet to
+//! the interface below (`dev_queue_xmit`), which queues or drops it. The discipline above is not notified, and the
+//! sender gets only what the discipline above did with the packet. So it is always empty. It has no timer either: the
+//! timer by which some disciplines follow their delay would find nothing.
 
 use super::{Dequeued, Qdisc, QdiscEvent, QdiscEvents};
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::xmit::Xmit;
 
-/// The discipline, and what it has passed on.
+/// The discipline, and its counters.
 #[derive(Debug)]
 pub(crate) struct Stacked {
     qdisc: Qdisc,
@@ -26,8 +27,8 @@ impl Stacked {
         Self { qdisc, dropped: 0, sent_packets: 0, sent_bytes: 0, idle_since_ns: 0 }
     }
 
-    /// Passes a packet to the discipline, and everything that this passes on to the one `below`. Returns what the sender
-    /// is notified.
+    /// Passes a packet to the discipline, and the packets that it passes on to the discipline `below`. Returns the
+    /// result for the sender.
     #[cold]
     pub(super) fn enqueue(
         &mut self,

@@ -2,12 +2,12 @@
 //!
 //! Source: Linux `net/sched/sch_tbf.c`, with the conversion of lengths to times in `net/sched/sch_generic.c`
 //! (`psched_ratecfg_precompute`):
-//! - tokens are nanoseconds; a packet takes as many as its length lasts at the rate;
-//! - the backlog is in an inner discipline, and only its first packet is looked at;
+//! - tokens are nanoseconds; a packet takes as many as its transmission at the rate;
+//! - the backlog is in an inner discipline, of which only the first packet is peeked at;
 //! - a packet that is larger than the bucket is dropped; one of several segments is segmented if these fit, and the
 //!   sender gets their common result.
 //!
-//! Departs: with a link overhead other than 14 bytes, the kernel forgets it for segments that it has split off.
+//! Departs: if the link's overhead is not 14 bytes, the kernel ignores it for segments that it has split off.
 
 use bufferscope_scenario::sizes::{FRAME_BYTES, MTU_BYTES};
 use bufferscope_scenario::{self as scenario, Encapsulation, Reason};
@@ -27,7 +27,7 @@ pub(crate) struct Tbf {
     max_bytes: u32,
     /// What the link adds to each packet.
     link: Encapsulation,
-    /// When the buckets were last brought up to date.
+    /// When the buckets were last updated.
     updated_at_ns: u64,
 }
 
@@ -111,7 +111,7 @@ impl Discipline for Tbf {
         self.inner.each_packet(pool, visit);
     }
 
-    /// While a packet waits for tokens, the inner discipline is not asked.
+    /// While a packet waits for tokens, the inner discipline is not dequeued.
     fn idle_since(&mut self, at_ns: u64) {
         if self.inner.backlog().packets == 0 {
             self.inner.qdisc.idle_since(at_ns);

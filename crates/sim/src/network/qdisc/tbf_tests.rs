@@ -120,10 +120,10 @@ fn a_changed_filter_keeps_its_packets_and_has_full_buckets() {
     assert_eq!(bench.not_before(0), Some(2 * FRAME_NS), "at half the rate");
 }
 
-/// `qdisc_peek_dequeued`: CoDel passes its first packet on as soon as the filter looks at it. So only what is left in it
-/// can become old there. FIFOs show their first packet, which stays in their account.
+/// `qdisc_peek_dequeued`: CoDel passes its first packet on as soon as the filter peeks at it. So only the packets left
+/// in it can become old there. FIFOs let the filter peek at their first packet, which still counts for them.
 #[test]
-fn what_waits_may_be_in_another_discipline() {
+fn the_backlog_may_be_in_another_discipline() {
     let inner = |inner| scenario::Tbf { burst_bytes: FRAME, inner: Some(Box::new(inner)), ..parameters() };
     let mut bench = bench(inner(scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: 2 })));
     for _ in 0..2 {

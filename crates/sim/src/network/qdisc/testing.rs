@@ -18,7 +18,7 @@ pub(super) const OVERHEAD_BYTES: u32 = 14;
 /// Packets dropped or marked, by number.
 type EventsByNumber = Vec<(u64, Reason)>;
 
-/// What distinguishes a packet's flow from others.
+/// The header fields that identify a packet's flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Flow {
     pub(super) hash: u32,
@@ -127,14 +127,14 @@ impl Bench {
         self.number(packet)
     }
 
-    /// The traffic classes of the waiting packets.
+    /// The traffic classes of the queued packets.
     pub(super) fn classes(&self) -> Vec<TrafficClass> {
         let mut classes = Vec::new();
         self.qdisc.each_packet(&self.pool, &mut |packet| classes.push(self.pool.header(packet).class));
         classes
     }
 
-    /// The loads of the waiting packets.
+    /// The loads of the queued packets.
     pub(super) fn loads(&self) -> Vec<Load> {
         let mut loads = Vec::new();
         self.qdisc.each_packet(&self.pool, &mut |packet| loads.push(self.pool.header(packet).load));

@@ -23,7 +23,7 @@ pub(super) struct ByteLimits {
     completed: u64,
     /// The size of the last packet.
     last_bytes: u64,
-    /// What these three were at the last completion: how far the queue was above its limit, what had been accepted, and
+    /// The values at the last completion: how far the queue was above its limit, the bytes accepted, and the size of
     /// the last packet.
     last_excess: u64,
     last_queued: u64,
@@ -101,8 +101,8 @@ impl ByteLimits {
 
     /// The limit at a completion through which the device was busy: shorter by the slack if the hold time is over.
     fn without_slack(&mut self, completed_bytes: u64, now_ns: u64) -> u64 {
-        // Twice what was completed at once is enough to stay busy. But the end of the last packet that was let in above
-        // the limit cannot be taken away.
+        // Twice what was completed at once is enough to stay busy. But the part of the last packet that exceeded the
+        // limit cannot be taken back.
         let unneeded = (self.limit + self.last_excess).saturating_sub(2 * completed_bytes);
         let below_limit =
             if self.last_excess > 0 { self.last_packet_bytes.saturating_sub(self.last_excess) } else { 0 };

@@ -1,10 +1,11 @@
 //! The second layer of a port: the transmit ring of a driver, if it has one.
 //!
-//! The discipline passes packets to the driver until the queue is stopped. The driver stops it after the packet that leaves
-//! too little room for another one (`netif_tx_stop_queue`), and [byte queue limits](byte_limits) after the packet that
-//! exceeds the limit (`netdev_tx_sent_queue`). The device takes one packet after the other from the ring, however many the
-//! driver knows to be sent. When it reports some as sent, the driver frees them, and the queue restarts if both have room
-//! again. [`service`] connects the ring to the discipline above and the link below.
+//! The discipline passes packets to the driver until the queue is stopped. The driver stops it after the packet that
+//! leaves too little room for another one (`netif_tx_stop_queue`), and [byte queue limits](byte_limits) after the
+//! packet that exceeds the limit (`netdev_tx_sent_queue`). The device takes one packet after the other from the ring,
+//! whether or not the driver knows that earlier ones were sent. When it reports some as sent, the driver frees them,
+//! and the queue restarts if both have room again. [`service`] connects the ring to the discipline above and the link
+//! below.
 //!
 //! Unlike in Linux, nothing takes the processor any time: a restarted queue passes its packets on at once.
 
@@ -29,7 +30,7 @@ pub(crate) struct Ring {
     begun: VecDeque<Begun>,
     /// The newest of these, while it is being sent.
     sending: Option<PacketId>,
-    /// With so many packets in the ring, the driver stops the queue.
+    /// The number of packets in the ring at which the driver stops the queue.
     room_packets: u32,
     completion: Completion,
     limits: Option<ByteLimits>,
@@ -149,7 +150,7 @@ impl Ring {
         if self.unreported() == 0 { None } else { self.begun.pop_front() }
     }
 
-    /// The driver has freed packets of so many bytes.
+    /// Called when the driver has freed packets of this many bytes in total.
     fn complete(&mut self, bytes: u64, now_ns: u64) {
         if let Some(limits) = &mut self.limits {
             limits.complete(bytes, now_ns);

@@ -24,13 +24,13 @@ pub(super) const SLOT_NS: u64 = 9 * US;
 const SIFS_NS: u64 = 16 * US;
 /// How long the channel must be idle before the backoff continues.
 pub(super) const DIFS_NS: u64 = 34 * US;
-/// A number of slots that the backoff does not exceed at first, and at most.
+/// The contention window in slots: the initial one, and the largest.
 pub(super) const CW_MIN: u32 = 15;
 pub(super) const CW_MAX: u32 = 1023;
 
 /// MAC header with its LLC part, and frame check sequence.
 const MAC_BYTES: u32 = 34 + 4;
-/// What precedes each frame of an aggregate, and to what the frames are padded.
+/// The delimiter before each frame of an aggregate, and the multiple to which frames are padded.
 const DELIMITER_BYTES: u32 = 4;
 const PADDED_TO_BYTES: u32 = 4;
 /// A block acknowledgement and an acknowledgement. (The paper's block acknowledgement; it includes the PHY's service
@@ -61,7 +61,7 @@ impl Phy {
         Self { rate_bps, preamble_ns, aggregates }
     }
 
-    /// Size of a frame on the air with an IP packet of so many bytes.
+    /// Size on the air of a frame with an IP packet of this many bytes.
     pub(super) fn frame_bytes(self, ip_bytes: u32) -> u32 {
         let frame = ip_bytes + MAC_BYTES;
         if self.aggregates { (frame + DELIMITER_BYTES).next_multiple_of(PADDED_TO_BYTES) } else { frame }
@@ -73,7 +73,7 @@ impl Phy {
         u64::from(limits.bytes).min(u64::try_from(in_time).unwrap_or(u64::MAX))
     }
 
-    /// How long frames of so many bytes take.
+    /// How long frames of this many bytes in total take.
     pub(super) fn data_ns(self, bytes: u64) -> u64 {
         self.preamble_ns + self.bits_ns(bytes)
     }

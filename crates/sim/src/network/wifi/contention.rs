@@ -1,4 +1,4 @@
-//! Who sends next: the distributed coordination function of IEEE 802.11 (DCF).
+//! Access to the channel: the distributed coordination function of IEEE 802.11 (DCF).
 //!
 //! Every sender draws a number of slots after each of its transmissions, whether or not it has more to send, and
 //! counts them down while the channel is idle. It may begin when they are counted down and the channel has been idle
@@ -30,12 +30,12 @@ impl Backoff {
         new
     }
 
-    /// When the sender may begin, on a channel that is idle since then; not before now.
+    /// When the sender may begin on a channel that has been idle since then; not before now.
     pub(super) fn begins_at(self, idle_since_ns: u64, now_ns: u64) -> u64 {
         (idle_since_ns + DIFS_NS + u64::from(self.slots) * SLOT_NS).max(now_ns)
     }
 
-    /// Another station begins to transmit now, on a channel that was idle since then.
+    /// Another station begins to transmit now, on a channel that has been idle since then.
     pub(super) fn interrupt(&mut self, idle_since_ns: u64, now_ns: u64) {
         let counted = now_ns.saturating_sub(idle_since_ns + DIFS_NS) / SLOT_NS;
         self.slots = self.slots.saturating_sub(u32::try_from(counted).unwrap_or(u32::MAX));

@@ -1,9 +1,9 @@
 //! Wi-Fi: ports that share a half-duplex channel.
 //!
-//! A port on the air has a [`Radio`] in place of a wire. Its link never accepts a packet from the port's queue.
-//! Instead, a [`Medium`] takes packets out of the queues, puts them into aggregates, and puts those that arrive on
-//! the link's delay line. [`airtime`] has the times, [`contention`] the access to the channel, [`scheduler`] the choice
-//! of a station, and [`window`] the frames that are under way.
+//! A port on the air has a [`Radio`] instead of a wire. Its link never accepts a packet from the port's queue. Instead,
+//! a [`Medium`] takes packets out of the queues, puts them into aggregates, and puts those that arrive on the link's
+//! delay line. [`airtime`] computes durations, [`contention`] models the access to the channel, [`scheduler`] chooses a
+//! station, and [`window`] tracks the frames in flight.
 //!
 //! Sources: "Ending the Anomaly" (Høiland-Jørgensen et al., USENIX ATC 2017); ath9k
 //! (`drivers/net/wireless/ath/ath9k/xmit.c`) and mac80211 (`net/mac80211/tx.c`) of Linux 4.4 and 4.11.
@@ -19,9 +19,9 @@
 //! - A packet leaves the port when it arrives in order, with the last bit of its aggregate. It counts as part of the
 //!   driver until then, and so do those that wait in the receiver for an earlier one.
 //!
-//! Departures: there is one access category (BE). The receiver's airtime counts only what arrives from a station.
-//! Airtime queue limits (AQL, Linux 5.5) are not modelled. The rate is what the link's `rate` says: there is no rate
-//! control, and no slower rate for retransmissions. The 8192 packets that mac80211 allows for all stations are
+//! Departures: there is one access category (BE). The airtime of a station's transmissions is charged only if they
+//! arrive. Airtime queue limits (AQL, Linux 5.5) are not modelled. The rate is what the link's `rate` says: there is no
+//! rate control, and no slower rate for retransmissions. The 8192 packets that mac80211 allows for all stations are
 //! divided among them. A discipline is not notified when the channel is idle, so the average of `red` does not decay
 //! meanwhile.
 
@@ -53,7 +53,7 @@ use crate::tap::Hook;
 /// Aggregates of a sender that the hardware has at most (`ATH_AGGR_MIN_QDEPTH`).
 const HARDWARE_AGGREGATES: usize = 2;
 
-/// A channel and those who share it.
+/// A channel and the senders that share it.
 #[derive(Debug)]
 pub(crate) struct Medium {
     index: u16,
@@ -257,7 +257,7 @@ impl Medium {
             Some((packet, net.pool.header(packet).ip_bytes))
         });
         radio.window = window;
-        // With a queue that holds packets back, or drops those that it has.
+        // The queue holds its packets back, or drops them.
         radio.is_held_back = contents.is_none();
         net.ports[port as usize].radio = Some(radio);
         net.settle_qdisc_events(port, recording);
@@ -362,7 +362,7 @@ impl Medium {
         if net.ports[port as usize].has_frames(self.fifo_packets.is_some()) {
             sender.scheduler.activate(receiver);
         }
-        // The access point accounts for what it sends, and for what it receives.
+        // The access point charges stations for what it sends and what it receives.
         match index {
             0 => self.senders[0].scheduler.charge(receiver, data_ns),
             station if is_acknowledged => self.senders[0].scheduler.charge(station - 1, data_ns),

@@ -1,4 +1,4 @@
-//! The part of a port that sends on the air: what the driver holds for one receiver.
+//! The part of a port that sends on the air: the driver's packets for one receiver.
 
 use super::scheduler::Number;
 use super::window::Window;
@@ -6,7 +6,7 @@ use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::port::Port;
 use crate::random::Random;
 
-/// What the driver of a sender holds for one receiver.
+/// The driver's packets and state for one receiver.
 #[derive(Debug)]
 pub(crate) struct Radio {
     /// Its network, the sender there, and the receiver's number among those of the sender.
@@ -31,7 +31,7 @@ pub(crate) struct RadioCounts {
     pub(crate) entered: u64,
     /// Packets of this port's queue that the driver has taken for other receivers.
     pub(crate) entered_elsewhere: u64,
-    /// Packets that were given up.
+    /// Packets that were dropped after their retries.
     pub(crate) dropped: u64,
     /// Packets that arrived, and their bytes.
     pub(crate) sent_packets: u64,
@@ -77,7 +77,7 @@ impl Radio {
         self.backlog.bytes -= u64::from(pool.header(packet).frame_bytes);
     }
 
-    /// What is in the driver.
+    /// The backlog in the driver.
     pub(crate) fn backlog(&self) -> Backlog {
         self.backlog
     }

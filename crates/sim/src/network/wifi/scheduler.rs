@@ -1,4 +1,4 @@
-//! Which station the next aggregate is for.
+//! Chooses the station of the next aggregate.
 //!
 //! Without airtime fairness, stations with packets take turns, as in ath9k (`ath_txq_schedule`). With it, each
 //! station has a deficit of air time, which its transmissions use up, in both directions; a station that comes back

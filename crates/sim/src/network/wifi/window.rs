@@ -12,7 +12,7 @@ use crate::network::pool::PacketId;
 /// Frames that a block acknowledgement covers (IEEE 802.11-2012, 9.21.7).
 const MOST_FRAMES: usize = 64;
 
-/// Which of a window's aggregates a frame is in. The hardware has at most two of them.
+/// Identifies the aggregate that a frame is in. The hardware has at most two of a window's aggregates.
 pub(super) type Tag = u8;
 
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ enum State {
     Received,
 }
 
-/// Frames under way from one sender to one receiver, in order.
+/// Frames in flight from one sender to one receiver, in order.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     frames: VecDeque<Frame>,
@@ -40,7 +40,7 @@ pub(super) struct Window {
     last_tag: Tag,
 }
 
-/// What an aggregate holds.
+/// The contents of an aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Contents {
     pub(super) tag: Tag,
@@ -48,7 +48,7 @@ pub(super) struct Contents {
     pub(super) bytes: u64,
 }
 
-/// How much an aggregate may hold.
+/// The limits of an aggregate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Most {
     pub(super) frames: u32,

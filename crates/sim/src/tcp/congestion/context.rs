@@ -55,7 +55,7 @@ pub(crate) struct Context {
     pub(crate) last_sent_ns: u64,
 }
 
-/// What an acknowledgement newly acknowledged, before any conclusions are drawn from it (`struct ack_sample`).
+/// The packets that an acknowledgement newly acknowledged, before losses are detected (`struct ack_sample`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acked {
     /// Packets, cumulatively or selectively acknowledged for the first time; may be 0.
@@ -69,7 +69,7 @@ pub(crate) struct Acked {
     pub(crate) ce_packets: u32,
 }
 
-/// A whole acknowledgement, after losses were looked for (`struct rate_sample`).
+/// A whole acknowledgement, after losses were detected (`struct rate_sample`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ack {
     /// Packets newly delivered (`acked_sacked`).

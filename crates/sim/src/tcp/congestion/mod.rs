@@ -1,8 +1,8 @@
 //! Congestion control: decides how much may be in flight, and how fast packets leave.
 //!
 //! Each control is a file of [`controls`] that implements [`Control`], the counterpart of the kernel's `struct
-//! tcp_congestion_ops`, plus one line at the end of this file. What several of them need is in [`helpers`]. Dispatch is
-//! by enum: it happens for every acknowledgement, and a closed set can be inlined where a box cannot.
+//! tcp_congestion_ops`, plus one line at the end of this file. Code that several of them share is in [`helpers`].
+//! Dispatch is by enum: it happens for every acknowledgement, and a closed set can be inlined where a box cannot.
 //!
 //! `sender` decides what is lost, how the window shrinks during recovery and when a reduction is undone. A control that
 //! *governs* ([`Control::GOVERNS`]) is the sole authority over its window, in recovery too.
@@ -36,7 +36,7 @@ pub(crate) trait Control: Sized {
     const GOVERNS: bool = false;
     /// The sender paces even if the connection did not ask for it.
     const PACES: bool = false;
-    /// What it needs of explicit congestion notification; both ends of the connection then provide it.
+    /// The kind of explicit congestion notification that it needs. Both ends of the connection then provide it.
     const ECN: EcnUse = EcnUse::AsConfigured;
     /// The send buffer grows to this many windows (`sndbuf_expand`).
     const BUFFERED_WINDOWS: u64 = 2;

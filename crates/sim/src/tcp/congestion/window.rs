@@ -8,7 +8,7 @@ pub(crate) const MIN_SSTHRESH_PACKETS: u32 = 2;
 /// Pacing rate of a sender that is not paced.
 pub(crate) const UNPACED: u64 = u64::MAX;
 
-/// The congestion window and what goes with it.
+/// The congestion window, and the values that belong to it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     /// Packets that may be in flight; at least 1 (`snd_cwnd`).

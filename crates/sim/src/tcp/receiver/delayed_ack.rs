@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_in_vain_doubles_the_next_but_not_beyond_the_round_trip() {
+    fn a_useless_delay_doubles_the_next_but_not_beyond_the_round_trip() {
         let mut ack = settled();
         ack.owe(1000 * MS, Urgency::Normal, PACE);
         ack.on_delay_over(1040 * MS, 220 * MS);

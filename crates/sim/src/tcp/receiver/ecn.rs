@@ -108,8 +108,9 @@ impl Echo {
         Request { at_once: begins, hurry: false }
     }
 
-    /// Should acknowledgements not be delayed now? When congestion begins, delays would hurt because the sender's
-    /// window may be very small. A packet without a codepoint among others with one is probably a retransmission.
+    /// Whether acknowledgements should not be delayed now. When congestion begins, delays would hurt, because the
+    /// sender's window may be very small. A packet without a codepoint among others with one is probably a
+    /// retransmission.
     fn wants_hurry(&mut self, codepoint: Ecn) -> bool {
         let hurry = match codepoint {
             Ecn::NotEct => self.seen,

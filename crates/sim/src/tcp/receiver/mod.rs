@@ -22,7 +22,7 @@ pub use window::window_scale;
 
 /// The number of blocks that reliably reach the sender, since segments carry three and acknowledgements may be lost
 /// (`TCP_SACK_BLOCKS_EXPECTED`).
-const BLOCKS_SURELY_TOLD: usize = 2;
+const BLOCKS_SURELY_REPORTED: usize = 2;
 
 /// The receiving half of an endpoint.
 #[derive(Debug)]
@@ -143,7 +143,7 @@ impl Receiver {
 
     #[cold]
     fn reaches_older_block(&self, segment: &Segment) -> bool {
-        self.reassembly.recency(segment.seq, segment.end()).is_some_and(|later| later >= BLOCKS_SURELY_TOLD)
+        self.reassembly.recency(segment.seq, segment.end()).is_some_and(|later| later >= BLOCKS_SURELY_REPORTED)
     }
 
     /// Processes the payload and FIN of an acceptable segment.

@@ -119,7 +119,7 @@ impl ReceiveWindow {
         window as u32
     }
 
-    /// Would a window offered now be at least twice as large as the window that is left (`tcp_cleanup_rbuf`)?
+    /// Whether a window offered now would be at least twice as large as the window that is left (`tcp_cleanup_rbuf`).
     pub(crate) fn has_doubled(&self, next: u64, held_bytes: u64) -> bool {
         let left = self.offered(next);
         2 * left <= self.clamp_bytes && self.select(held_bytes) >= (2 * left).max(1)

@@ -1,4 +1,4 @@
-//! A summary of what one acknowledgement reveals (the kernel's flags of `tcp_ack`, and `tcp_sacktag_state`).
+//! A summary of one acknowledgement (the kernel's flags of `tcp_ack`, and `tcp_sacktag_state`).
 
 use super::super::timestamps;
 use crate::network::segment::{SackBlock, Segment};
@@ -22,7 +22,7 @@ pub(crate) struct AckSummary {
     pub(crate) sacked: bool,
     /// A retransmitted segment was acknowledged cumulatively.
     pub(crate) retransmission_acked: bool,
-    /// A segment that was outstanding when the present state began was acknowledged and had never been retransmitted.
+    /// A segment that was outstanding when the current state began was acknowledged, and had never been retransmitted.
     pub(crate) original_delivered: bool,
     /// The receiver reports a duplicate (RFC 2883).
     pub(crate) duplicate: Option<SackBlock>,
@@ -45,7 +45,7 @@ pub(crate) struct AckSummary {
 }
 
 impl AckSummary {
-    /// The information in `segment` itself, before it is processed.
+    /// The summary of `segment` before it is processed.
     pub(crate) fn of(segment: &Segment, una: u64) -> Self {
         let one_way_ms = timestamps::one_way_ms(segment.ts_val, segment.ts_ecr);
         let advanced = segment.ack > una;

@@ -12,7 +12,7 @@ use crate::network::segment::{Flags, Segment};
 /// An acknowledgement that could be dropped.
 struct Candidate {
     previous: Option<PacketId>,
-    /// It is the last packet that was looked at.
+    /// Whether it is the last packet that was examined.
     is_last: bool,
     echo: (bool, bool),
 }

@@ -25,7 +25,7 @@ impl Autorate {
         }
     }
 
-    /// So many bytes arrive. Returns the new rate of the shaper in bytes per second if a window ends.
+    /// This many bytes arrive. Returns the new rate of the shaper in bytes per second if a window ends.
     pub(super) fn on_arrival(&mut self, bytes: u64, now_ns: u64) -> Option<u64> {
         self.window_bytes += bytes;
         // The kernel's clock has been running for long when the first packet arrives.

@@ -1,9 +1,9 @@
 //! COBALT: CoDel and BLUE in parallel, one of each per queue (`cobalt_*` of `net/sched/sch_cake.c`).
 //!
 //! It differs from RFC 8289: the interval is both the delay of the first signal and the scale of the later ones, the
-//! count falls again step by step while the queue is short, and a queue is left alone only when it has decayed to rest. A
-//! new queue has no interval yet (its `1 / sqrt(count)` is 0), so its first signal comes with the second packet that is
-//! late. BLUE rises when the buffer overflows, and falls when the queue is found empty. It drops and never marks.
+//! count falls again step by step while the queue is short, and dropping ends only when the state has decayed to rest.
+//! A new queue has no interval yet (its `1 / sqrt(count)` is 0), so its first signal comes with the second packet that
+//! is late. BLUE rises when the buffer overflows, and falls when the queue is found empty. It drops and never marks.
 //!
 //! Times are nanoseconds with a sign, as in the kernel. Fractions have 32 bits.
 
@@ -14,7 +14,7 @@ use crate::random::Random;
 /// Before the start of any run. In the kernel these times are 0, and the clock has been running since the start.
 const LONG_AGO_NS: i64 = -(1 << 50);
 
-/// What the rate of a tin determines.
+/// The parameters that depend on the rate of a tin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Parameters {
     pub(super) interval_ns: u64,
@@ -93,8 +93,8 @@ impl Cobalt {
         }
     }
 
-    /// A packet leaves the queue after `sojourn_ns` (`cobalt_should_drop`). With `bulk_flows`, it may stay as long as two
-    /// full frames of each of them last. `is_capable` says whether it can be marked.
+    /// A packet leaves the queue after `sojourn_ns` (`cobalt_should_drop`). With `bulk_flows`, the delay may be as long
+    /// as two full frames of each of them take. `is_capable` says whether it can be marked.
     #[inline]
     pub(super) fn judge(
         &mut self,

@@ -66,7 +66,7 @@ struct Link {
     previous: u16,
 }
 
-/// What has a queue of its own, as bits that are looked at for each packet.
+/// The isolation of flows, as bits that are tested for each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Isolation {
     by_flow: bool,
@@ -219,7 +219,7 @@ impl Flows {
         index
     }
 
-    /// The row of a host: the one that it has, or one without bulk flows, or another's.
+    /// The row of a host: its own, or else one without bulk flows, or else one that it shares with another host.
     fn host(&mut self, side: usize, hash: u32) -> u16 {
         let first = hash as usize % QUEUES;
         let known = ways(first).find(|row| self.hosts[*row].tags[side] == hash);
@@ -234,7 +234,7 @@ impl Flows {
         [hash(0, header.source), hash(1, header.destination)]
     }
 
-    /// Counts a queue as one of the bulk queues of its hosts, or no longer.
+    /// Adds a queue to the bulk queues of its hosts, or removes it.
     pub(super) fn count_bulk(&mut self, index: usize, isolation: Isolation, more: bool) {
         let rows = self.flows[index].hosts;
         for side in [0, 1].into_iter().filter(|side| isolation.counts(*side)) {
@@ -243,7 +243,7 @@ impl Flows {
         }
     }
 
-    /// What a queue may send in a round: its share of the quantum of its host, rounded at random.
+    /// The bytes that a queue may send per round: its share of the quantum of its host, rounded at random.
     #[inline]
     pub(super) fn share(&self, index: usize, isolation: Isolation, dithers: &mut Dithers, random: &mut Random) -> i32 {
         rounded(scaled_share(self.quantum, &self.hosts, self.flows[index].hosts, isolation), dithers.next(random))

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_grows_or_shrinks_changes_its_place() {
+    fn a_queue_that_grows_or_shrinks_moves() {
         let mut lengths = lengths(&[(0, 1, 300), (0, 700, 200), (0, 800, 100)]);
         let mut heap = Heap::new();
         assert_eq!(heap.longest(bytes(&lengths)), Entry::new(0, 1));

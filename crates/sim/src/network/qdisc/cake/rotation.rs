@@ -1,10 +1,11 @@
 //! The list of old flows, which get a share of a quantum in turn until one of them may send (DRR++ in `cake_dequeue` of
 //! `net/sched/sch_cake.c`).
 //!
-//! A host's quantum is divided among its flows, so in Linux all of them get their turns for about every packet. Here, up to
-//! [`MOST_MEMBERS`] flows that follow one another form a bundle. While none of them may send, a bundle gets its shares at
-//! once: it notes them for each pair of hosts, because the flows between the same two hosts have the same share. Flows are
-//! visited one by one only in the bundle with the flow whose turn it is. What comes out is what single visits give.
+//! A host's quantum is divided among its flows, so in Linux all of them get their turns for about every packet. Here,
+//! up to [`MOST_MEMBERS`] flows that follow one another form a bundle. While none of them may send, a bundle gets its
+//! shares at once: it notes them for each pair of hosts, because the flows between the same two hosts have the same
+//! share. Flows are visited one by one only in the bundle with the flow whose turn it is. The result is the same as
+//! with individual visits.
 //!
 //! A lap is one pass through the list, from a mark that does not move. New members go behind the flow that was visited last.
 //!
@@ -12,9 +13,9 @@
 //! lap, so the shares of each flow are as random as in the kernel, and independent of one another. Those of different flows
 //! are not.
 
-/// Most flows in a bundle. A packet takes visits to about so many flows, and to all bundles.
+/// Most flows in a bundle. A packet requires visits to about this many flows, and to all bundles.
 const MOST_MEMBERS: usize = 32;
-/// Neighbours that have no more members between them become one.
+/// Neighbouring bundles with at most this many members in total are merged.
 const MERGED_MEMBERS: usize = MOST_MEMBERS * 3 / 4;
 /// Most pairs of hosts in a bundle.
 const MOST_PAIRS: usize = 4;
@@ -30,11 +31,11 @@ pub(super) struct Rotation {
     /// The bundle and the member that are visited next. At the end of a lap, it is behind the last bundle.
     bundle: usize,
     member: usize,
-    /// It is the turn of this member, and the caller of [`turn`](Self::turn) has its deficit.
+    /// Whether it is the turn of this member; then the caller of [`turn`](Self::turn) keeps its deficit.
     is_taken: bool,
     /// No flow of the bundle that has been visited in this lap has a deficit above this.
     most_visited: i32,
-    /// By what shares are rounded in this lap, in 65536ths of a byte.
+    /// The random number by which shares are rounded in this lap, in 65536ths of a byte.
     dither: u32,
 }
 
@@ -60,7 +61,7 @@ struct Pair {
 /// A flow.
 #[derive(Clone, Copy, Debug)]
 struct Member {
-    /// Without what the bundle has given to the pair.
+    /// Its deficit without the shares that the bundle has given to the pair.
     deficit: i32,
     flow: u16,
     /// Its index among the pairs.

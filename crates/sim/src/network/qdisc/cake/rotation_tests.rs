@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The same, flow by flow: who may not send yet gets a share and goes to the end.
+/// A plain list of flows: a flow that may not send yet gets a share and moves to the end.
 #[derive(Default)]
 struct Plain {
     /// In front, the flow that was taken. `None` is the mark between laps.
@@ -79,7 +79,7 @@ impl Numbers {
 enum Step {
     /// A flow joins, between hosts and with a deficit.
     Append(Hosts, i32),
-    /// The flow whose turn it is sends so many bytes.
+    /// The flow whose turn it is sends this many bytes.
     Send(i32),
     /// The flow whose turn it is leaves.
     Leave,

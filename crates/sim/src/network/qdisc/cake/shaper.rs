@@ -1,5 +1,6 @@
-//! The shaper: a clock that says when the next packet may leave, and runs ahead by what each packet lasts. There is no
-//! bucket: a clock that lags behind an empty queue is set when a packet arrives.
+//! The shaper: a clock that says when the next packet may leave, and advances by the duration of each packet. There is
+//! no bucket: if the discipline is empty and the clock lags behind, it is set to the current time when a packet
+//! arrives.
 
 /// A rate as the kernel computes with it: a length times `factor >> shift` is a time in nanoseconds (`cake_set_rate`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,7 +15,7 @@ const RATE_BITS: u32 = 34;
 const LEAST_RATE: u64 = 64;
 
 impl Rate {
-    /// Of so many bytes per second; 0: unlimited.
+    /// Of this many bytes per second; 0: unlimited.
     pub(super) fn new(bytes_per_second: u64) -> Self {
         if bytes_per_second == 0 {
             return Self::default();
@@ -32,7 +33,7 @@ impl Rate {
         self.factor == 0
     }
 
-    /// How long so many bytes last.
+    /// How long this many bytes take.
     #[inline]
     pub(super) fn duration_ns(self, bytes: u32) -> u64 {
         u64::from(bytes).wrapping_mul(self.factor) >> self.shift

@@ -14,12 +14,12 @@ pub(super) struct Tin {
     pub(super) cobalt: Parameters,
     /// Its threshold.
     rate: Rate,
-    /// When the packets that it has sent are sent at its threshold.
+    /// When the packets that it has sent would have been sent at its threshold.
     pub(super) next_ns: u64,
     /// Its share without a shaper.
     pub(super) quantum: i32,
     pub(super) deficit: i32,
-    /// Waiting bytes.
+    /// Queued bytes.
     pub(super) bytes: u64,
 }
 

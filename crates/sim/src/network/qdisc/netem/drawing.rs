@@ -1,11 +1,11 @@
-//! Random numbers, and what is computed from them.
+//! Random numbers, and numbers computed from them.
 
 use crate::random::Random;
 
 /// `NETEM_DIST_SCALE`: the tables' unit of a standard deviation.
 const SCALE: i64 = 8192;
 
-/// Numbers of which each depends on the one before (`struct crndstate`).
+/// Correlated random numbers (`struct crndstate`).
 #[derive(Clone, Copy, Debug)]
 pub(in crate::network) struct Correlated {
     pub(super) rho: u32,
@@ -30,7 +30,7 @@ impl Correlated {
     }
 }
 
-/// The mean and a deviation, which a number chooses (`tabledist`).
+/// A value around the mean, with the deviation that the random number `drawn` selects (`tabledist`).
 pub(super) fn deviating(mean: i64, sigma: i64, table: Option<&[i16]>, drawn: u32) -> i64 {
     let Some(table) = table else {
         return i64::from(drawn) % (2 * sigma) + mean - sigma;

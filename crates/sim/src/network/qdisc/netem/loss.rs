@@ -5,7 +5,7 @@ use bufferscope_scenario::Loss;
 use super::drawing::{Correlated, fraction};
 use crate::random::Random;
 
-/// What decides whether a packet is lost.
+/// The state of a loss model.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::network) enum Chain {
     Random(u32, Correlated),

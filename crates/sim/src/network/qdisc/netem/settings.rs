@@ -1,4 +1,4 @@
-//! The parameters, and when they let a packet leave.
+//! The parameters, and the times at which packets leave.
 
 use bufferscope_scenario::{self as scenario, NetemRate};
 
@@ -10,7 +10,7 @@ use crate::random::Random;
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// The parameters, and what the kernel begins anew with them.
+/// The parameters, and the state that the kernel resets with them.
 #[derive(Debug)]
 pub(in crate::network) struct Settings {
     pub(super) limit_packets: u64,
@@ -63,7 +63,7 @@ impl Settings {
         }
     }
 
-    /// When a packet leaves that arrives now. At a rate, it comes after the one that leaves last.
+    /// When a packet that arrives now leaves. With a rate, it follows the packet that leaves last.
     pub(super) fn time_to_send(
         &mut self,
         now_ns: u64,

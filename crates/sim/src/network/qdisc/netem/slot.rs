@@ -1,4 +1,4 @@
-//! Slots: delayed packets leave only within these, in bunches.
+//! Slots: delayed packets leave only within these, in bursts.
 
 use bufferscope_scenario::{NetemSlot, SlotDelay};
 
@@ -23,7 +23,7 @@ impl Slot {
         slot
     }
 
-    /// When the slot begins in which a packet may leave that is delayed until `at_ns`.
+    /// When the slot begins in which a packet that is delayed until `at_ns` may leave.
     pub(super) fn begins_ns(&mut self, at_ns: u64, now_ns: u64, random: &mut Random) -> u64 {
         if self.next_ns < at_ns {
             self.advance(now_ns, random);

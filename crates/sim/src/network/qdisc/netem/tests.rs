@@ -128,7 +128,7 @@ fn losses_have_the_frequency_of_their_model() {
 }
 
 #[test]
-fn a_loss_is_silent_and_a_mark_takes_its_place() {
+fn a_loss_is_silent_and_a_mark_replaces_it() {
     let always = scenario::Netem { loss: Some(Loss::Random([1.0, 0.0])), ecn: true, ..netem() };
     let mut bench = bench(always);
     assert_eq!(bench.arrive(0, FRAME, class()), (Xmit::Left, vec![(0, Reason::NETEM_LOSS)]));

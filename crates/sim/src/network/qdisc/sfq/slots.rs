@@ -1,4 +1,4 @@
-//! The queues of `sfq`: which of them a hash value has, whose turn it is, and which is the longest.
+//! The queues of `sfq`: the queue of each hash value, the queue whose turn it is, and the longest queue.
 //!
 //! As in the kernel, a queue is the number of its slot, and every list is threaded through the slots. Among queues of
 //! one length, the one that reached it last comes first, both where a packet is to be dropped and where a free slot is
@@ -128,19 +128,19 @@ impl Slots {
         (self.longest, some(self.by_length[usize::from(self.longest)]).filter(|_| self.longest > 0))
     }
 
-    /// Whose turn it is.
+    /// The slot whose turn it is.
     pub(super) fn in_turn(&self) -> Option<Index> {
         some(self.last).map(|last| self.get(last).next)
     }
 
-    /// The one in turn comes last from now on.
+    /// Moves the slot whose turn it is to the end of the turns.
     pub(super) fn pass_on(&mut self) {
         if let Some(index) = self.in_turn() {
             self.last = index;
         }
     }
 
-    /// The one in turn is empty, and has no turn any more.
+    /// Removes the slot whose turn it is, which is empty, from the turns.
     pub(super) fn leave(&mut self) {
         let Some(index) = self.in_turn() else { return };
         if index == self.last {
@@ -151,7 +151,7 @@ impl Slots {
         }
     }
 
-    /// None has a turn.
+    /// Removes all slots from the turns.
     pub(super) fn leave_all(&mut self) {
         self.last = NONE;
     }

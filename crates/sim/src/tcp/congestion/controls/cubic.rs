@@ -34,7 +34,7 @@ pub(crate) struct Cubic {
     curve: Curve,
 }
 
-/// What it knows of the path above the threshold.
+/// The growth above the threshold, and what it has learnt about the path.
 #[derive(Debug, Default)]
 struct Curve {
     /// `W_max` (section 4.1.2): the window before the last reduction; 0 before the first.

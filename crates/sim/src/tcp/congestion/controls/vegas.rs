@@ -31,7 +31,7 @@ pub(crate) struct Vegas {
     enabled: bool,
 }
 
-/// What was measured since the window was last compared.
+/// The measurements since the window was last adjusted.
 #[derive(Debug, Default)]
 struct Round {
     /// The round ends when more than this is acknowledged (`beg_snd_nxt`).

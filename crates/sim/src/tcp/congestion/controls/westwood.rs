@@ -42,7 +42,7 @@ struct Bandwidth {
     twice: u64,
 }
 
-/// What arrived at the peer since the bandwidth was last measured.
+/// The data that arrived at the peer since the bandwidth was last measured.
 #[derive(Debug, Default)]
 struct Arrivals {
     since_ticks: u64,

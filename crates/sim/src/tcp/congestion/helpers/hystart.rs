@@ -43,7 +43,7 @@ impl HyStart {
         *self = Self { round: Round::begin(context), found: false };
     }
 
-    /// Should slow start end, now that a round-trip time of `rtt_ns` was measured?
+    /// Whether slow start should end, now that a round-trip time of `rtt_ns` was measured.
     pub(crate) fn is_over(&mut self, window: &Window, context: &Context, rtt_ns: u64, min_rtt_ns: u64) -> bool {
         if self.found {
             return false;

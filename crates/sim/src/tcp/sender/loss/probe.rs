@@ -27,7 +27,7 @@ struct UnderWay {
     repeats: bool,
 }
 
-/// What an acknowledgement says about a probe.
+/// The parts of an acknowledgement that concern a probe.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer {
     /// The cumulative acknowledgement.
@@ -113,7 +113,7 @@ impl Sender {
 mod tests {
     use super::*;
 
-    const TOLD_NOTHING: Answer = Answer { ack: 1000, duplicate: false, pure_repeat: false };
+    const NOTHING_NEW: Answer = Answer { ack: 1000, duplicate: false, pure_repeat: false };
 
     fn probe(repeats: bool) -> TailProbe {
         let mut probe = TailProbe::default();
@@ -131,14 +131,14 @@ mod tests {
     #[test]
     fn a_probe_with_new_data_means_nothing_by_itself() {
         let mut probe = probe(false);
-        assert!(!probe.on_ack(TOLD_NOTHING));
+        assert!(!probe.on_ack(NOTHING_NEW));
         assert!(!probe.is_under_way());
     }
 
     #[test]
     fn an_earlier_acknowledgement_leaves_it_open() {
         let mut probe = probe(true);
-        assert!(!probe.on_ack(Answer { ack: 999, ..TOLD_NOTHING }));
+        assert!(!probe.on_ack(Answer { ack: 999, ..NOTHING_NEW }));
         assert!(probe.is_under_way());
     }
 
@@ -147,9 +147,9 @@ mod tests {
         // The first acknowledgement of everything may be for the original. A further one that reports no duplicate
         // shows that the original never arrived.
         let mut probe = probe(true);
-        assert!(!probe.on_ack(TOLD_NOTHING));
+        assert!(!probe.on_ack(NOTHING_NEW));
         assert!(probe.is_under_way());
-        assert!(probe.on_ack(Answer { ack: 2000, ..TOLD_NOTHING }));
+        assert!(probe.on_ack(Answer { ack: 2000, ..NOTHING_NEW }));
     }
 
     #[test]

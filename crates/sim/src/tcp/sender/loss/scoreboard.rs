@@ -298,7 +298,7 @@ impl Scoreboard {
 
     /// The host dropped a retransmission: the segment can no longer serve to measure a round trip
     /// (`__tcp_retransmit_skb`).
-    pub(crate) fn try_in_vain(&mut self, id: SentId, now_ns: u64) -> Sent {
+    pub(crate) fn record_dropped_retransmission(&mut self, id: SentId, now_ns: u64) -> Sent {
         let sent = &mut self.ring[(id - self.first_id) as usize];
         (sent.ever_retransmitted, sent.sent_ns) = (true, now_ns);
         *sent

@@ -43,7 +43,7 @@ impl Sender {
             let sent = if is_sent {
                 self.board.retransmit(repeated, now_ns, note, app_limited, repeated > id)
             } else {
-                self.board.try_in_vain(repeated, now_ns)
+                self.board.record_dropped_retransmission(repeated, now_ns)
             };
             self.undo.on_retransmission(timestamps::clock(now_ns));
             self.rack.on_retransmit(repeated, &sent);
@@ -63,7 +63,7 @@ impl Sender {
         let sent = if is_sent {
             self.board.repeat(id, now_ns, note, self.delivery.is_app_limited(), false)
         } else {
-            self.board.try_in_vain(id, now_ns)
+            self.board.record_dropped_retransmission(id, now_ns)
         };
         self.rack.on_retransmit(id, &sent);
         is_sent

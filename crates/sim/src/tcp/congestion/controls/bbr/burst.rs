@@ -1,4 +1,4 @@
-//! How many packets a burst has; the window has to leave room for them.
+//! The number of packets in a burst, for which the window has to leave room.
 
 /// A burst is what leaves in 1/1024 s (`sk_pacing_shift`), but no more than fits into one IP packet with its headers
 /// (`GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER`).

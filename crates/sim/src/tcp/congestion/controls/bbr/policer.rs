@@ -8,8 +8,8 @@ use crate::tcp::congestion::Context;
 use crate::tcp::congestion::helpers::bandwidth::{Bandwidth, Gain};
 
 /// An interval takes at least this many rounds (`bbr_lt_intvl_min_rtts`), and is discarded after four times as many.
-const STRETCH_ROUNDS: u32 = 4;
-const STRETCH_MAX_ROUNDS: u32 = 4 * STRETCH_ROUNDS;
+const INTERVAL_ROUNDS: u32 = 4;
+const INTERVAL_MAX_ROUNDS: u32 = 4 * INTERVAL_ROUNDS;
 /// An interval is lossy if it lost this many 256ths of what was delivered (`bbr_lt_loss_thresh`).
 const LOSSY_256THS: u64 = 50;
 /// Bandwidths that differ by no more than an eighth (`bbr_lt_bw_ratio`), or 4 kbit/s (`bbr_lt_bw_diff`), are equal.
@@ -50,10 +50,10 @@ impl Policer {
     /// Forgets everything.
     pub(super) fn reset(&mut self, context: &Context) {
         *self = Self::default();
-        self.begin_stretch(context);
+        self.begin_interval(context);
     }
 
-    fn begin_stretch(&mut self, context: &Context) {
+    fn begin_interval(&mut self, context: &Context) {
         self.start =
             Start { delivered: context.delivered, lost: context.lost, at_ms: context.delivered_ns / NS_PER_MS };
         self.rounds = 0;
@@ -66,7 +66,7 @@ impl Policer {
             if lost == 0 {
                 return false;
             }
-            self.begin_stretch(context);
+            self.begin_interval(context);
             self.sampling = true;
         }
         if is_app_limited {
@@ -74,19 +74,19 @@ impl Policer {
             return false;
         }
         self.rounds += u32::from(round_begins);
-        if self.rounds > STRETCH_MAX_ROUNDS {
+        if self.rounds > INTERVAL_MAX_ROUNDS {
             self.reset(context);
             return false;
         }
         // An interval also has to end with a loss, when the tokens are used up again.
-        if self.rounds < STRETCH_ROUNDS || lost == 0 {
+        if self.rounds < INTERVAL_ROUNDS || lost == 0 {
             return false;
         }
-        self.stretch_rate(context).is_some_and(|rate| self.end_stretch(context, rate))
+        self.interval_rate(context).is_some_and(|rate| self.end_interval(context, rate))
     }
 
     /// The delivery rate of the interval so far; `None` if it did not lose enough.
-    fn stretch_rate(&self, context: &Context) -> Option<Bandwidth> {
+    fn interval_rate(&self, context: &Context) -> Option<Bandwidth> {
         let lost = context.lost - self.start.lost;
         let delivered = context.delivered - self.start.delivered;
         let is_lossy = delivered > 0 && lost * 256 >= LOSSY_256THS * delivered;
@@ -95,7 +95,7 @@ impl Policer {
     }
 
     /// `bbr_lt_bw_interval_done`
-    fn end_stretch(&mut self, context: &Context, rate: Bandwidth) -> bool {
+    fn end_interval(&mut self, context: &Context, rate: Bandwidth) -> bool {
         if let Some(before) = self.rate {
             let difference = rate.abs_diff(before);
             if difference <= before.times(EQUAL_WITHIN)
@@ -106,7 +106,7 @@ impl Policer {
             }
         }
         self.rate = Some(rate);
-        self.begin_stretch(context);
+        self.begin_interval(context);
         false
     }
 }

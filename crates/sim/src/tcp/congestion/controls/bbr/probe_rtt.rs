@@ -8,7 +8,7 @@ use crate::tcp::congestion::{Ack, Context, Window};
 /// The minimum round-trip time is valid for this long (`bbr_min_rtt_win_sec`).
 const MIN_RTT_WINDOW_NS: u64 = 10_000_000_000;
 /// Little is in flight for this long (`bbr_probe_rtt_mode_ms`), and for at least one round trip.
-const DIP_NS: u64 = 200_000_000;
+const PROBE_RTT_NS: u64 = 200_000_000;
 
 /// The state of ProbeRTT.
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ impl Bbr {
         window.mark_app_limited = true;
         if self.dip.until_ns.is_none() {
             if context.in_flight <= MIN_WINDOW_PACKETS {
-                self.dip = Dip { until_ns: Some(context.now_ns + DIP_NS), round_done: false };
+                self.dip = Dip { until_ns: Some(context.now_ns + PROBE_RTT_NS), round_done: false };
                 self.path.restart_round(context);
             }
             return;

@@ -308,13 +308,13 @@ fn policed(run: &mut Run, rounds: u32, delivered: u32, lost: u32) {
 }
 
 #[test]
-fn two_stretches_that_lose_a_fifth_and_deliver_the_same_are_a_policer() {
+fn two_intervals_that_lose_a_fifth_and_deliver_the_same_are_a_policer() {
     let mut run = steady();
     // Each takes 4 rounds, the first counted from the first loss. 4 of 20 are 51/256 lost.
     policed(&mut run, 4 + 3, 20, 4);
     assert_eq!(run.control.policer.bandwidth(), None);
     policed(&mut run, 1, 20, 4);
-    // 20 packets in 20 ms; the average over both stretches.
+    // 20 packets in 20 ms; the average over both intervals.
     let rate = run.control.policer.bandwidth().expect("policed");
     assert!(rate.abs_diff(Bandwidth::of(20, RTT_NS).unwrap()).raw() <= 1, "{rate:?}");
     run.context.in_flight = 20;

@@ -74,7 +74,7 @@ pub(crate) struct Bbr3 {
     random: Random,
 }
 
-/// What an acknowledgement says about the path (section 2.3); all zero if it says nothing.
+/// The sample of the path from an acknowledgement (section 2.3); all zero if the acknowledgement gives no sample.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     /// Delivery rate; zero if not known.
@@ -83,7 +83,7 @@ struct Sample {
     delivered: u32,
     /// Packets found to be lost since then.
     lost: u32,
-    /// Packets delivered before it was sent; `None` if this is no valid sample.
+    /// Packets delivered before it was sent; `None` if the sample is not valid.
     prior_delivered: Option<u64>,
     /// Packets in flight when it was sent.
     tx_in_flight: u32,

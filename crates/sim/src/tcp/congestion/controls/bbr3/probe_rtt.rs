@@ -15,7 +15,7 @@ pub(super) const CWND_GAIN: Gain = Gain::of(1, 2);
 const INTERVAL_NS: u64 = 5_000_000_000;
 const MIN_RTT_WINDOW_NS: u64 = 10_000_000_000;
 /// Less is in flight for this long (BBR.ProbeRTTDuration), and for at least one round trip.
-const DIP_NS: u64 = 200_000_000;
+const PROBE_RTT_NS: u64 = 200_000_000;
 
 /// The state of ProbeRTT.
 #[derive(Debug, Default)]
@@ -84,7 +84,7 @@ impl Bbr3 {
         window.mark_app_limited = true;
         if self.dip.until_ns.is_none() {
             if context.in_flight <= self.dip_window() {
-                self.dip.until_ns = Some(context.now_ns + DIP_NS);
+                self.dip.until_ns = Some(context.now_ns + PROBE_RTT_NS);
                 self.dip.round_done = false;
                 self.path.restart_round(context);
             }

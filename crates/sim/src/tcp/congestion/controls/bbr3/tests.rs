@@ -105,7 +105,7 @@ fn startup_with(losses: u32, lost_each: u32) -> Run {
 }
 
 #[test]
-fn startup_ends_when_a_round_of_recovery_loses_more_than_two_per_cent_in_six_places() {
+fn startup_ends_when_a_round_of_recovery_loses_more_than_two_per_cent_in_six_acknowledgements() {
     // 5/256 of 100 is 1: more than that is too much. It does not matter that the application is the limit.
     let run = startup_with(5, 2);
     assert_eq!(run.control.phase, Phase::Drain);
