@@ -109,7 +109,7 @@ impl Reader {
         Ok(Self { window, state, interfaces, current: Current::default(), is_compressed })
     }
 
-    /// Advances to the next packet; returns `false` if there is none. After an error, there are no more.
+    /// Advances to the next packet; returns `false` if no packet is left. After an error, no packet follows.
     pub fn advance(&mut self) -> Result<bool, FileError> {
         self.window.pass(self.current.record_bytes);
         self.current = Current::default();
