@@ -23,38 +23,14 @@ SHORT = [(10, 1, "single"), (10, 1, "sweep")]
 """The cases of `--short`: enough to see that everything works."""
 POINTS = [8, 16, 32, 64, 128]
 """The lengths of the queue, in packets."""
-EXPERIMENT = f"""\
-title = "Many short runs"
-duration = "10s"
-
-[[link]]
-name = "access"
-ends = ["h1", "r1"]
-delay = "5ms"
-
-[[link]]
-name = "bottleneck"
-ends = ["r1", "h2"]
-rate = "2mbit"
-delay = "5ms"
-queue = {{ qdisc = "pfifo", limit = "100p" }}
-
-[[traffic]]
-name = "bulk"
-kind = "tcp"
-from = "h1"
-to = "h2"
-
-[[traffic]]
-name = "ping"
-kind = "ping"
-from = "h1"
-to = "h2"
-interval = "100ms"
-
-[sweep]
-"link.bottleneck.queue.limit" = {json.dumps([f"{packets}p" for packets in POINTS])}
-"""
+DUMBBELL = Path(__file__).parents[1] / "scripts" / "agreement" / "dumbbell.toml"
+CHANGES: Mapping[str, object] = {
+    "link.access.delay": "5ms",
+    "link.bottleneck.delay": "5ms",
+    "link.bottleneck.rate": "2mbit",
+    "traffic.ping.interval": "100ms",
+    "sweep.link.bottleneck.queue.limit": [f"{packets}p" for packets in POINTS],
+}
 
 
 def main() -> None:
@@ -79,19 +55,17 @@ def measured(runs: int, seconds: int, layout: str) -> Mapping[str, float]:
     """CPU times in ms for each run, files, bytes and memory of a case."""
     with tempfile.TemporaryDirectory() as place:
         directory = Path(place)
-        lab = directory / "lab.toml"
-        lab.write_text(EXPERIMENT)
 
         def run(repeat: int, out: str) -> Callable[[], bs.Result]:
-            overrides = {"duration": f"{seconds}s"}
+            overrides = {**CHANGES, "duration": f"{seconds}s"}
             stored = cast(Literal["single", "sweep"], layout)
-            return lambda: bs.run(lab, overrides, repeat=repeat, jobs=1, out=directory / out, layout=stored)
+            return lambda: bs.run(DUMBBELL, overrides, repeat=repeat, jobs=1, out=directory / out, layout=stored)
 
         _ = run(1, "before")().metrics
         result, running_ms = timed(run(runs // len(POINTS), "out"))
         simulating_ms = 1000 * sum(each.meta["cpu_s"] for each in result.runs)
         del result
-        shelf = directory / "out" / "lab"
+        shelf = directory / "out" / DUMBBELL.stem
         loaded, loading_ms = timed(lambda: bs.load(shelf))
         _, metrics_ms = timed(lambda: loaded.metrics)
         files = [path.stat().st_size for path in shelf.rglob("*") if path.is_file()]

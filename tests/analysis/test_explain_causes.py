@@ -202,7 +202,7 @@ def test_flows_that_ended_in_the_warm_up_are_not_missing() -> None:
 
 def test_the_driver_of_a_radio_has_no_byte_queue_limits_to_lack() -> None:
     air = HOME.replace('name = "wan"', 'name = "wan"').replace("[[link]]", WIFI + "[[link]]", 1)
-    air = air.replace('delay = "15ms"\nrate = "10mbit"\nqueue = { qdisc = "pfifo", limit = "200p" }', 'rate = "13mbit"')
+    air = air.replace('rate = "10mbit"\ndelay = "15ms"\nqueue = { qdisc = "pfifo", limit = "200p" }', 'rate = "13mbit"')
     found = explained(air)
     assert (found.cause, found.port) == (Cause.RING, "r1>h2"), found.verdict
     assert "byte queue limits" not in found.verdict

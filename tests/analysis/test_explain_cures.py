@@ -30,7 +30,7 @@ def names(run: MemoryRun) -> list[str]:
 def on_air(queueing: str, **changes: object) -> MemoryRun:
     text = HOME.replace("[[link]]", WIFI.replace("{queueing}", queueing), 1)
     text = text.replace(
-        'delay = "15ms"\nrate = "10mbit"\nqueue = { qdisc = "pfifo", limit = "200p" }', 'rate = "13mbit"'
+        'rate = "10mbit"\ndelay = "15ms"\nqueue = { qdisc = "pfifo", limit = "200p" }', 'rate = "13mbit"'
     )
     return Simulation(text, {path.replace("__", "."): value for path, value in changes.items()}).finish()
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from guests import Carry, build_guest, busy_machine, carried, point
+from guests import ROUTED, Carry, build_guest, busy_machine, carried, point
 from laboratory import IDLE, SMALL, TABLES, start, write
 
 import bufferscope as bs
@@ -29,10 +29,6 @@ pytestmark = pytest.mark.guest
 
 CHANCE = SMALL.replace('{ qdisc = "pfifo", limit = "20p" }', '{ qdisc = "red", limit = "60kb", avpkt = "1000b" }')
 """The small lab with a queue that draws random numbers."""
-ROUTED = SMALL.replace('ends = ["h1", "h2"]', 'ends = ["r1", "h2"]').replace(
-    "[[traffic]]", '[[link]]\nname = "access"\nends = ["h1", "r1"]\n\n[[traffic]]', 1
-)
-"""The small lab with its queue on a router: a Linux host keeps its flows from filling its own queue."""
 
 
 Alone = Callable[[int], dict[str, bytes]]

@@ -4,40 +4,29 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from dumbbell import dumbbell
 from guests import build_guest
 from laboratory import write
 
 import bufferscope as bs
 
-PATH = """\
-title = "One flow over 10 Mbit/s and 40 ms"
-duration = "8s"
-
-[[link]]
-name = "access"
-ends = ["h1", "r1"]
-
-[[link]]
-name = "line"
-ends = ["r1", "h2"]
-rate = "10mbit"
-delay = "20ms"
-queue = { qdisc = "codel", ecn = true }
-
+HOST = """
 [[host]]
 name = "h2"
 tcp = { rmem_max = "6mb", rmem_default = "128kb" }
-
-[[traffic]]
-name = "bulk"
-kind = "tcp"
-from = "h1"
-to = "h2"
 """
+
+
+def path(**bulk: object) -> str:
+    """One flow with these keys over 10 Mbit/s and 40 ms."""
+    line = {"name": "line", "delay": "20ms", "queue": {"qdisc": "codel", "ecn": True}}
+    return dumbbell("One flow", "8s", access={"delay": None}, bottleneck=line, bulk=bulk, ping=None) + HOST
+
+
 SCENARIOS = {
-    "paced and marked": PATH + "pacing = true\necn = true\n",
-    "limited by the application": PATH + 'rate = "5mbit"\n',
-    "limited by the receiver": PATH.replace('"6mb", rmem_default = "128kb"', '"64kb", rmem_default = "64kb"'),
+    "paced and marked": path(pacing=True, ecn=True),
+    "limited by the application": path(rate="5mbit"),
+    "limited by the receiver": path().replace('"6mb", rmem_default = "128kb"', '"64kb", rmem_default = "64kb"'),
 }
 EXACT = ("state", "app_limited", "reordering", "lost", "retransmits")
 """Columns whose most frequent value is the same."""

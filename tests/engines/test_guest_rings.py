@@ -9,17 +9,13 @@ from statistics import median
 
 import polars as pl
 import pytest
-from guests import Carry, build_guest, busy_machine, carried
-from laboratory import SMALL, write
+from guests import ROUTED, Carry, build_guest, busy_machine, carried
+from laboratory import write
 
 import bufferscope as bs
 from bufferscope.base.errors import EngineError, InputError
 from bufferscope.model.experiment import load
 
-LAB = SMALL.replace('ends = ["h1", "h2"]', 'ends = ["r1", "h2"]').replace(
-    "[[traffic]]", '[[link]]\nname = "access"\nends = ["h1", "r1"]\n\n[[traffic]]', 1
-)
-"""The small lab with its queue on a router."""
 BQL = "6.12"
 """A kernel whose virtio_net has byte queue limits, and one whose has none."""
 NO_BQL = "6.1"
@@ -27,7 +23,7 @@ NO_BQL = "6.1"
 
 def ringed(ring: str, queue: str = '{ qdisc = "pfifo", limit = "1000p" }', duration: str = "4s") -> str:
     """The lab with that ring, in one direction."""
-    text = LAB.replace('"2s"', f'"{duration}"', 1).replace('queue = { qdisc = "pfifo", limit = "20p" }', "")
+    text = ROUTED.replace('"2s"', f'"{duration}"', 1).replace('queue = { qdisc = "pfifo", limit = "20p" }', "")
     return text.replace('rate = "10mbit"', f'forward = {{ rate = "10mbit", queue = {queue}, ring = {ring} }}')
 
 

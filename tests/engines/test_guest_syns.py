@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from dumbbell import dumbbell, pfifo
 from guests import build_guest
 from laboratory import write
 
@@ -17,39 +18,21 @@ from bufferscope.engines import EngineName
 
 OLD, NEW = "6.1", "6.12"
 
-FULL = """\
-title = "SYNs before a full queue"
-duration = "10s"
-
-[[link]]
-name = "access"
-ends = ["h1", "r1"]
-
-[[link]]
-name = "line"
-ends = ["r1", "h2"]
-rate = "1kbit"
-queue = { qdisc = "pfifo", limit = "1p" }
-
+FULL = (
+    dumbbell(
+        "SYNs before a full queue",
+        "10s",
+        access={"delay": None},
+        bottleneck={"name": "line", "rate": "1kbit", "delay": None, "queue": pfifo(1)},
+        bulk={"name": "filler", "kind": "udp", "flows": None, "congestion": None, "rate": "100kbit", "stop": "300ms"},
+        ping={"name": "late", "kind": "tcp", "interval": None, "start": "500ms"},
+    )
+    + """
 [[host]]
 name = "h1"
 tcp = { syn_linear_timeouts = 0 }
-
-[[traffic]]
-name = "filler"
-kind = "udp"
-from = "h1"
-to = "h2"
-rate = "100kbit"
-stop = "300ms"
-
-[[traffic]]
-name = "late"
-kind = "tcp"
-from = "h1"
-to = "h2"
-start = "500ms"
 """
+)
 
 
 @pytest.fixture(scope="session")

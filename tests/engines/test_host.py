@@ -5,6 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from dumbbell import dumbbell, pfifo
 from laboratory import SMALL, SWEEP, until_undisturbed, write
 
 import bufferscope as bs
@@ -16,36 +17,14 @@ from bufferscope.interop.inspection.inspecting import inspect
 from bufferscope.interop.packets.exporting import export_packets
 from bufferscope.model.experiment import load
 
-LAB = """
-title = "Dumbbell"
-duration = "3s"
-
-[[link]]
-name = "access"
-ends = ["h1", "r1"]
-delay = "5ms"
-
-[[link]]
-name = "bottleneck"
-ends = ["r1", "h2"]
-rate = "10mbit"
-delay = "5ms"
-queue = { qdisc = "pfifo", limit = "50p" }
-
-[[traffic]]
-name = "bulk"
-kind = "tcp"
-from = "h1"
-to = "h2"
-congestion = "reno"
-
-[[traffic]]
-name = "ping"
-kind = "ping"
-from = "h1"
-to = "h2"
-interval = "100ms"
-"""
+LAB = dumbbell(
+    "Dumbbell",
+    "3s",
+    access={"delay": "5ms"},
+    bottleneck={"delay": "5ms", "queue": pfifo(50)},
+    bulk={"congestion": "reno"},
+    ping={"interval": "100ms"},
+)
 PROPAGATION_NS = 20_000_000
 LIMIT_PACKETS = 50
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from dumbbell import dumbbell, pfifo
 from guests import build_guest
 from laboratory import write
 
@@ -13,24 +14,6 @@ from bufferscope.engines.host import engine as host
 from bufferscope.model.experiment import load
 from bufferscope.store.run import Run
 
-LAB = """\
-title = "A slow link both ways"
-duration = "8s"
-warmup = "2s"
-
-[[link]]
-name = "bottleneck"
-ends = ["h1", "h2"]
-rate = "10mbit"
-delay = "10ms"
-queue = {{ qdisc = "pfifo", limit = "60p" }}
-
-[[traffic]]
-name = "t"
-from = "h1"
-to = "h2"
-{keys}
-"""
 PROPAGATION_NS = 20_000_000
 MARKS = ("be", "bk", "cs5", "ef")
 RRUL = 'kind = "rrul"\ndelay = "1s"\n'
@@ -46,6 +29,13 @@ KINDS = {
     "irtt": ('kind = "irtt"\ninterval = "200ms"\ndscp = "ef"\nport = 2112\n', [], ["t"]),
 }  # fmt: skip
 """Keys of the entry, its parts that carry data, and its probers."""
+
+
+def lab(keys: str) -> str:
+    """A slow link both ways, with a kind of traffic."""
+    line = {"ends": ["h1", "h2"], "delay": "10ms", "queue": pfifo(60)}
+    traffic = {"name": "t", "kind": None, "flows": None, "congestion": None}
+    return dumbbell("A slow link", "8s", warmup="2s", access=None, bottleneck=line, bulk=traffic, ping=None) + keys
 
 
 def check(run: Run, carrying: list[str], probers: list[str]) -> None:
@@ -70,12 +60,12 @@ def check(run: Run, carrying: list[str], probers: list[str]) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_parts_of_a_test_run_in_the_simulator(kind: str, tmp_path: Path) -> None:
     keys, carrying, probers = KINDS[kind]
-    (run,) = bs.run(write(tmp_path, LAB.format(keys=keys)), out=tmp_path / "out").runs
+    (run,) = bs.run(write(tmp_path, lab(keys)), out=tmp_path / "out").runs
     check(run, carrying, probers)
 
 
 def test_a_test_stops_when_it_is_told_to(tmp_path: Path) -> None:
-    experiment = write(tmp_path, LAB.format(keys=RRUL))
+    experiment = write(tmp_path, lab(RRUL))
     (run,) = bs.run(experiment, ["traffic.t.stop=4s"], out=tmp_path / "out").runs
     assert run.probes["sent_ns"].lt(4_000_000_000).all()
     late = run.flows.filter(pl.col("t_ns") > 4_000_000_000)
@@ -84,7 +74,7 @@ def test_a_test_stops_when_it_is_told_to(tmp_path: Path) -> None:
 
 
 def test_the_directions_of_a_test_share_the_link_alike(tmp_path: Path) -> None:
-    (run,) = bs.run(write(tmp_path, LAB.format(keys=RRUL)), out=tmp_path / "out").runs
+    (run,) = bs.run(write(tmp_path, lab(RRUL)), out=tmp_path / "out").runs
     up, down = (run.metrics[f"goodput.t.{way}_mbit"] for way in ("up", "down"))
     assert run.metrics["goodput.t_mbit"] == pytest.approx(up + down)
     assert run.metrics["goodput.t_mbit"] == pytest.approx(run.metrics["goodput.total_mbit"])
@@ -94,7 +84,7 @@ def test_the_directions_of_a_test_share_the_link_alike(tmp_path: Path) -> None:
 
 
 def test_a_test_that_is_added_to_a_running_network_begins_then(tmp_path: Path) -> None:
-    simulation = bs.Simulation(write(tmp_path, LAB.format(keys='kind = "ping"\n')))
+    simulation = bs.Simulation(write(tmp_path, lab('kind = "ping"\n')))
     simulation.advance(2)
     simulation.set({"traffic.late": {"kind": "rrul", "from": "h1", "to": "h2", "delay": "1s"}})
     run = simulation.finish()
@@ -113,7 +103,7 @@ def built() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_parts_of_a_test_run_on_a_real_kernel_alike(kind: str, tmp_path: Path) -> None:
     keys, carrying, probers = KINDS[kind]
-    sim, guest = bs.run(write(tmp_path, LAB.format(keys=keys)), engine=["sim", "guest"], out=tmp_path / "out").runs
+    sim, guest = bs.run(write(tmp_path, lab(keys)), engine=["sim", "guest"], out=tmp_path / "out").runs
     check(guest, carrying, probers)
     assert guest.metrics["rtt.p50_ms"] == pytest.approx(sim.metrics["rtt.p50_ms"], rel=0.25, abs=1)
     if carrying:
@@ -127,7 +117,7 @@ def test_the_parts_of_a_test_run_on_this_machine(kind: str, tmp_path: Path) -> N
     except EngineError as error:
         pytest.skip(str(error))
     keys, carrying, probers = KINDS[kind]
-    (run,) = bs.run(write(tmp_path, LAB.format(keys=keys)), engine="host", out=tmp_path / "out").runs
+    (run,) = bs.run(write(tmp_path, lab(keys)), engine="host", out=tmp_path / "out").runs
     check(run, carrying, probers)
 
 
@@ -136,4 +126,4 @@ def test_a_taken_port_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         bs.ExperimentError, match=r"traffic\.u\.port: found 2112, a port that the same node already uses for traffic\.t"
     ):
-        load(write(tmp_path, LAB.format(keys=KINDS["irtt"][0]) + second))
+        load(write(tmp_path, lab(KINDS["irtt"][0]) + second))

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dumbbell import dumbbell, pfifo
 from laboratory import program, write
 from shells import call, python, skip_without_network
 
@@ -31,31 +32,13 @@ ATTEMPTS = 5
 GOODPUT_TOLERANCE = 0.02
 RTT_TOLERANCE_MS = 0.2
 
-PATH = """
-title = "A path that others measure, too"
-duration = "{duration}"
-warmup = "{warmup}"
-
-[[link]]
-name = "access"
-ends = ["h1", "r1"]
-delay = "5ms"
-
-[[link]]
-name = "bottleneck"
-ends = ["r1", "h2"]
-rate = "10mbit"
-delay = "5ms"
-queue = {{ qdisc = "pfifo", limit = "50p" }}
-
-[[traffic]]
-name = "own"
-from = "h1"
-to = "h2"
-"""
+PATH = {"access": {"delay": "5ms"}, "bottleneck": {"delay": "5ms", "queue": pfifo(50)}}
+"""A path that others measure, too."""
 # 50 packets of queue hold three times what the path does: Reno halves its window and never lets the queue run empty.
-BULK = PATH.format(duration="8s", warmup="2s") + 'kind = "tcp"\ncongestion = "reno"\n'
-PROBES = PATH.format(duration="4s", warmup="0s") + 'kind = "ping"\ninterval = "20ms"\nsize = "100b"\n'
+BULK = dumbbell("A flow", "8s", warmup="2s", **PATH, bulk={"name": "own", "congestion": "reno"}, ping=None)
+PROBES = dumbbell(
+    "Probes", "4s", warmup="0s", **PATH, bulk=None, ping={"name": "own", "interval": "20ms", "size": "100b"}
+)
 RATE_BPS = 10e6
 LEAST_SHARE = 0.99
 """A wire that sent less while its queue stood was held up by the machine."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from dumbbell import dumbbell, pfifo
 from laboratory import program, write
 
 import bufferscope as bs
@@ -22,37 +23,15 @@ from bufferscope.interop.packets.exporting import export_packets
 from bufferscope.store.finding import find_anywhere
 from bufferscope.store.run import Run
 
-LAB = """\
-title = "A path between two hosts"
-duration = "8s"
-sojourns = "packets"
-
-[[link]]
-name = "access"
-ends = ["h1", "r1"]
-rate = "1gbit"
-delay = "1ms"
-
-[[link]]
-name = "line"
-ends = ["r1", "h2"]
-rate = "10mbit"
-delay = "9ms"
-queue = { qdisc = "pfifo", limit = "60p" }
-
-[[traffic]]
-name = "bulk"
-kind = "tcp"
-from = "h1"
-to = "h2"
-congestion = "reno"
-
-[[traffic]]
-name = "ping"
-kind = "ping"
-from = "h1"
-to = "h2"
-"""
+LAB = dumbbell(
+    "A path between two hosts",
+    "8s",
+    sojourns="packets",
+    access={"rate": "1gbit", "delay": "1ms"},
+    bottleneck={"name": "line", "delay": "9ms", "queue": pfifo(60)},
+    bulk={"congestion": "reno"},
+    ping={"interval": None},
+)
 CASES = {
     "reno": [],
     "cubic": ["traffic.bulk.congestion=cubic", "link.line.queue.limit=100p"],

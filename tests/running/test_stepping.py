@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from dumbbell import dumbbell, pfifo
 from laboratory import SMALL, SWEEP, write
 
 import bufferscope as bs
@@ -21,25 +22,14 @@ from bufferscope.base import machine
 
 LAB = SMALL + SWEEP.replace("[sweep]", "[sweep]\n")
 LONG = SMALL.replace('"2s"', '"86400s"')
-OVERLOAD = """
-title = "Twice as much as the link takes"
-duration = "10s"
-
-[[link]]
-name = "line"
-ends = ["h1", "h2"]
-rate = "1mbit"
-delay = "5ms"
-queue = { qdisc = "pfifo", limit = "50p" }
-
-[[traffic]]
-name = "load"
-kind = "udp"
-from = "h1"
-to = "h2"
-size = "1208b"
-rate = "1933kbit"
-"""
+OVERLOAD = dumbbell(
+    "Twice as much as the link takes",
+    "10s",
+    access=None,
+    bottleneck={"name": "line", "ends": ["h1", "h2"], "rate": "1mbit", "delay": "5ms", "queue": pfifo(50)},
+    bulk={"name": "load", "kind": "udp", "flows": None, "congestion": None, "size": "1208b", "rate": "1933kbit"},
+    ping=None,
+)
 """A frame takes 10 ms, and two arrive in that time."""
 
 

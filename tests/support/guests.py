@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from laboratory import TABLES, write
+from laboratory import SMALL, TABLES, write
 
 from bufferscope.base import machine
 from bufferscope.engines import agent
@@ -17,6 +17,11 @@ from bufferscope.model.experiment import Point, load
 
 Carry = Callable[..., dict[str, bytes]]
 """Runs an experiment's text and gives its tables' bytes."""
+
+ROUTED = SMALL.replace('ends = ["h1", "h2"]', 'ends = ["r1", "h2"]').replace(
+    "[[traffic]]", '[[link]]\nname = "access"\nends = ["h1", "r1"]\n\n[[traffic]]', 1
+)
+"""The small lab with its queue on a router: a Linux host keeps its flows from filling its own queue."""
 
 JOBS = max(1, machine.cpus() // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 """Guests at a time: without a processor of its own, a guest takes twice as long, and other tests run, too."""

@@ -2,38 +2,22 @@
 
 from typing import Any
 
+from dumbbell import dumbbell, pfifo
+
 from bufferscope.analysis.explanation import explain_run
 from bufferscope.analysis.explanation.statement import StatementKind
 from bufferscope.running.stepping import Simulation
 from bufferscope.store.memory import MemoryRun
 
-HOME = """\
-title = "A home"
-duration = "10s"
-warmup = "2s"
-[[link]]
-name = "lan"
-ends = ["h1", "r1"]
-delay = "5ms"
-rate = "100mbit"
-[[link]]
-name = "wan"
-ends = ["r1", "h2"]
-delay = "15ms"
-rate = "10mbit"
-queue = { qdisc = "pfifo", limit = "200p" }
-[[traffic]]
-name = "bulk"
-kind = "tcp"
-from = "h1"
-to = "h2"
-[[traffic]]
-name = "ping"
-kind = "ping"
-from = "h1"
-to = "h2"
-interval = "97ms"
-"""
+HOME = dumbbell(
+    "A home",
+    "10s",
+    warmup="2s",
+    access={"name": "lan", "delay": "5ms", "rate": "100mbit"},
+    bottleneck={"name": "wan", "delay": "15ms", "queue": pfifo(200)},
+    bulk={"flows": None, "congestion": None},
+    ping={"interval": "97ms"},
+)
 
 
 def simulated(**overrides: object) -> MemoryRun:

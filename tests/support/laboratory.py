@@ -9,34 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from dumbbell import dumbbell, pfifo
 
 from bufferscope.base import programs
 
-SMALL = """\
-title = "A small lab"
-duration = "2s"
-figures = ["rtt"]
-
-[[link]]
-name = "line"
-ends = ["h1", "h2"]
-rate = "10mbit"
-delay = "10ms"
-queue = { qdisc = "pfifo", limit = "20p" }
-
-[[traffic]]
-name = "bulk"
-kind = "tcp"
-from = "h1"
-to = "h2"
-congestion = "reno"
-
-[[traffic]]
-name = "ping"
-kind = "ping"
-from = "h1"
-to = "h2"
-"""
+SMALL = dumbbell(
+    "A small lab",
+    "2s",
+    figures=["rtt"],
+    access=None,
+    bottleneck={"name": "line", "ends": ["h1", "h2"], "delay": "10ms", "queue": pfifo(20)},
+    bulk={"flows": None, "congestion": "reno"},
+    ping={"interval": None},
+)
 
 ROUTED = (
     SMALL.replace('ends = ["h1", "h2"]', 'ends = ["r1", "h2"]')

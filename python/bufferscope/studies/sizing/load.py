@@ -25,6 +25,7 @@ CUBIC_PER_S3, CUBIC_FALLS_TO = 0.4, 0.7
 def experiment(line: SizedLine, queues: Mapping[str, Mapping[str, object]]) -> Experiment:
     """An experiment with a point for each queue, by name, at the line's bottleneck."""
     measured_s = seconds(line)
+    # A complete file of its own, because it is stored with the runs, and its names are shown to users.
     text = f"""\
 title = "Which buffer for {line.rate_bps / 1e6:g} Mbit/s and {line.rtt_ns / 1e6:g} ms?"
 duration = "{measured_s + warmup_s(line)}s"
