@@ -3,22 +3,11 @@
 mod common;
 
 use bufferscope_records::Table;
-use common::{Doubts, Report, has_shaper, judge, scenario};
+use common::{Doubts, Report, dumbbell, has_shaper, judge, scenario};
 
 /// 10 Mbit/s and 10 ms each way, 50 packets of queue.
 fn judged(traffic: &str, judgement: impl Fn(&Report, &mut Doubts)) {
-    let toml = format!(
-        r#"
-        title = "Datagrams"
-        duration = "4s"
-        link = [
-          {{ name = "access", ends = ["h1", "r1"], delay = "5ms" }},
-          {{ name = "bottleneck", ends = ["r1", "h2"], rate = "10mbit", delay = "5ms", queue = {{ qdisc = "pfifo", limit = "50p" }} }},
-        ]
-        traffic = [{traffic}]
-        "#
-    );
-    judge(&scenario(&toml), judgement);
+    judge(&scenario(&dumbbell("4s", 50, traffic)), judgement);
 }
 
 const CALL: &str = r#"{ name = "call", kind = "voip", from = "h1", to = "h2", dscp = "ef" }"#;

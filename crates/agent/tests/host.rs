@@ -4,26 +4,18 @@ mod common;
 
 use bufferscope_records::Table;
 use bufferscope_records::frame::PROTOCOL;
-use common::{Report, capabilities, has_shaper, judge, run, scenario, skip, start};
+use common::{Report, capabilities, dumbbell, has_shaper, judge, run, scenario, skip, start};
 use serde_json::json;
 
-/// 10 Mbit/s and 20 ms, 50 packets of queue.
-const DUMBBELL: &str = r#"
-title = "Dumbbell"
-duration = "6s"
-link = [
-  { name = "access", ends = ["h1", "r1"], delay = "5ms" },
-  { name = "bottleneck", ends = ["r1", "h2"], rate = "10mbit", delay = "5ms", queue = { qdisc = "pfifo", limit = "50p" } },
-]
-"#;
 const PING: &str = r#"{ name = "ping", kind = "ping", from = "h1", to = "h2", interval = "50ms", timeout = "2s" }"#;
 const BULK: &str = r#"{ name = "bulk", kind = "tcp", from = "h1", to = "h2", congestion = "reno" }"#;
 
 /// Share of payload in the bytes that a port counts: 1448 of 1514.
 const PAYLOAD_SHARE: f64 = 1448.0 / 1514.0;
 
+/// 10 Mbit/s and 20 ms, 50 packets of queue.
 fn with_traffic(traffic: &[&str]) -> String {
-    format!("{DUMBBELL}traffic = [{}]", traffic.join(", "))
+    dumbbell("6s", 50, &traffic.join(", "))
 }
 
 fn rtts_ms(report: &Report) -> Vec<f64> {
@@ -60,7 +52,7 @@ fn each_way_is_timed_on_its_own() {
     if !has_shaper() {
         return;
     }
-    let toml = with_traffic(&[PING]).replace(r#"delay = "5ms" }"#, r#"forward = { delay = "25ms" } }"#);
+    let toml = with_traffic(&[PING]).replacen(r#"delay = "5ms""#, r#"forward = { delay = "25ms" }"#, 1);
     judge(&scenario(&toml), |report, doubts| {
         for (column, propagation_ms) in [("owd_up_ns", 30.0), ("owd_down_ns", 5.0)] {
             let fastest_ns = report.integers(Table::Probes, column).into_iter().flatten().min().unwrap();

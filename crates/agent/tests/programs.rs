@@ -6,23 +6,13 @@ mod common;
 use std::collections::BTreeSet;
 
 use bufferscope_records::Table;
-use common::{Doubts, Report, has_shaper, judge, scenario};
+use common::{Doubts, Report, dumbbell, has_shaper, judge, scenario};
 
-/// 10 Mbit/s and 20 ms, 100 packets of queue.
-const DUMBBELL: &str = r#"
-title = "Dumbbell"
-link = [
-  { name = "access", ends = ["h1", "r1"], delay = "5ms" },
-  { name = "bottleneck", ends = ["r1", "h2"], rate = "10mbit", delay = "5ms", queue = { qdisc = "pfifo", limit = "100p" } },
-]
-"#;
-
-/// Runs one entry of traffic and checks the result, unless this kernel has no shaper.
+/// Runs one entry of traffic beside a queue of 100 packets and checks the result, unless this kernel has no shaper.
 fn judged(duration: &str, traffic: &str, judgement: impl Fn(&Report, &mut Doubts)) {
     if has_shaper() {
-        let toml =
-            format!("{DUMBBELL}duration = \"{duration}\"\ntraffic = [{{ from = \"h1\", to = \"h2\", {traffic} }}]");
-        judge(&scenario(&toml), judgement);
+        let entry = format!("{{ from = \"h1\", to = \"h2\", {traffic} }}");
+        judge(&scenario(&dumbbell(duration, 100, &entry)), judgement);
     }
 }
 

@@ -450,7 +450,7 @@ fn messages() {
         add(what, message(&(lab_unswept() + "[[wifi]]\nname = \"wlan\"\n" + keys + "\n"), &[]));
     }
     for text in OVERRIDES {
-        add(&format!("--set {}", text.escape_debug()), message(LAB, &set([text])));
+        add(&format!("--set {}", text.escape_debug()), message(&LAB, &set([text])));
     }
     insta::assert_snapshot!(messages);
 }

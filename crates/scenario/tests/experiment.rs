@@ -25,7 +25,7 @@ const LIMIT: &str = "link.bottleneck.queue.limit";
 
 #[test]
 fn the_labs_file_becomes_the_labs_network() {
-    let experiment = load(LAB);
+    let experiment = load(&LAB);
     let scenario = &experiment.points()[2].scenario;
     assert_eq!((scenario.duration_ns, scenario.warmup_ns), (60_000_000_000, 0));
     assert_eq!((scenario.sample_interval_ns, scenario.sojourns), (10_000_000, SojournDetail::Histogram));
@@ -98,7 +98,7 @@ fn what_is_not_recorded_may_be_sampled_at_any_interval() {
 
 #[test]
 fn each_swept_value_is_a_point() {
-    let experiment = load(LAB);
+    let experiment = load(&LAB);
     assert_eq!(limits(&experiment), [50, 100, 200]);
     assert_eq!(experiment.points()[0].values, [(LIMIT.to_owned(), "50p".to_owned())]);
     assert_eq!(experiment.document().sweep[LIMIT], ["50p", "100p", "200p"]);
@@ -121,7 +121,7 @@ fn the_first_swept_key_varies_slowest() {
 
 #[test]
 fn an_expectation_names_its_points() {
-    let experiment = load(LAB);
+    let experiment = load(&LAB);
     let [expectation] = experiment.expectations() else { panic!("one expectation") };
     assert_eq!(expectation.metric, "rtt.max_ms");
     assert_eq!(expectation.band, Band { low: 245.0, high: 320.0 });
@@ -172,7 +172,7 @@ fn a_label_is_the_value_as_it_is_written() {
 
 #[test]
 fn a_band_includes_its_ends() {
-    let band = load(LAB).expectations()[0].band;
+    let band = load(&LAB).expectations()[0].band;
     assert!(band.contains(245.0) && band.contains(320.0));
     assert!(!band.contains(244.9) && !band.contains(320.1) && !band.contains(f64::NAN));
 }

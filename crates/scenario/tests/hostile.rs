@@ -38,7 +38,7 @@ fn binary_data() {
 
 #[test]
 fn a_file_too_large() {
-    let comment = format!("{LAB}#{}", "x".repeat(1 << 20));
+    let comment = format!("{}#{}", *LAB, "x".repeat(1 << 20));
     refused(comment.as_bytes(), "allowed: at most 1048576 bytes");
     assert!(Experiment::parse(&comment, "evil.toml", &[]).is_err());
 }

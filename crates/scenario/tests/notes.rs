@@ -14,7 +14,7 @@ fn load(text: &str, overrides: &[String]) -> Experiment {
 
 #[test]
 fn a_rate_in_bits_needs_no_note() {
-    assert!(load(LAB, &[]).notes().is_empty());
+    assert!(load(&LAB, &[]).notes().is_empty());
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn a_rate_in_bytes_is_noted_wherever_it_is() {
     assert_eq!(schedule.notes(), [format!("link.bottleneck.rate[2][2]: \"1mbps\" {EXPLANATION}")]);
     let application = load(&lab_with("congestion = \"reno\"", "rate = \"1mbps\""), &[]);
     assert_eq!(application.notes(), [format!("traffic.bulk.rate: \"1mbps\" {EXPLANATION}")]);
-    let changed = load(LAB, &set(["link.bottleneck.rate=1mbps"]));
+    let changed = load(&LAB, &set(["link.bottleneck.rate=1mbps"]));
     assert_eq!(changed.notes(), [format!("link.bottleneck.rate: \"1mbps\" {EXPLANATION}")]);
 }
 

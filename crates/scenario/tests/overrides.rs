@@ -105,13 +105,13 @@ fn the_last_one_wins() {
 
 #[test]
 fn a_swept_key_that_is_set_is_no_longer_swept() {
-    let scenarios = points(LAB, ["link.bottleneck.queue.limit=70p"]);
+    let scenarios = points(&LAB, ["link.bottleneck.queue.limit=70p"]);
     assert_eq!(scenarios.iter().map(bottleneck).collect::<Vec<_>>(), [&Qdisc::Pfifo(Pfifo { limit_packets: 70 })]);
 }
 
 #[test]
 fn nor_is_a_key_inside_a_table_that_is_set() {
-    let scenarios = points(LAB, ["link.bottleneck.queue={qdisc=\"pfifo\", limit=70}"]);
+    let scenarios = points(&LAB, ["link.bottleneck.queue={qdisc=\"pfifo\", limit=70}"]);
     assert_eq!(scenarios.iter().map(bottleneck).collect::<Vec<_>>(), [&Qdisc::Pfifo(Pfifo { limit_packets: 70 })]);
 }
 
@@ -133,21 +133,21 @@ fn a_key_inside_a_swept_table_is_set_at_every_point() {
 
 #[test]
 fn a_sweep_can_be_replaced_or_added() {
-    assert_eq!(points(LAB, ["sweep.link.bottleneck.queue.limit=[\"5p\", \"6p\"]"]).len(), 2);
-    assert_eq!(points(LAB, ["sweep.\"traffic.bulk.flows\"=[1, 10, 30]"]).len(), 9);
+    assert_eq!(points(&LAB, ["sweep.link.bottleneck.queue.limit=[\"5p\", \"6p\"]"]).len(), 2);
+    assert_eq!(points(&LAB, ["sweep.\"traffic.bulk.flows\"=[1, 10, 30]"]).len(), 9);
     assert_eq!(points(&lab_unswept(), ["sweep.duration=[\"5s\", \"10s\"]"])[1].duration_ns, 10_000_000_000);
 }
 
 #[test]
 fn a_whole_sweep_is_set_key_by_key() {
-    let error = Experiment::parse(LAB, "lab.toml", &set(["sweep={duration=[\"5s\"]}"])).unwrap_err();
+    let error = Experiment::parse(&LAB, "lab.toml", &set(["sweep={duration=[\"5s\"]}"])).unwrap_err();
     assert!(error.to_string().contains("its keys are set one by one); allowed: sweep.PATH=[VALUE, VALUE]"), "{error}");
 }
 
 #[test]
 fn whatever_changes_what_happens_ends_the_sources_claims() {
     for text in ["link.access.delay=6ms", "sample=20ms", "sweep.link.bottleneck.queue.limit=[\"200p\"]"] {
-        let experiment = Experiment::parse(LAB, "lab.toml", &set([text])).unwrap();
+        let experiment = Experiment::parse(&LAB, "lab.toml", &set([text])).unwrap();
         let [expectation] = experiment.expectations() else { panic!("still listed") };
         assert!(!expectation.applies(), "{text}");
         assert!(expectation.comparisons.is_empty(), "{text}");
@@ -159,7 +159,7 @@ fn whatever_changes_what_happens_ends_the_sources_claims() {
 #[test]
 fn a_new_title_changes_nothing_else() {
     let text = "title=For the lecture";
-    let experiment = Experiment::parse(LAB, "lab.toml", &set([text, "figures=[\"rtt_cdf\"]"])).unwrap();
+    let experiment = Experiment::parse(&LAB, "lab.toml", &set([text, "figures=[\"rtt_cdf\"]"])).unwrap();
     assert_eq!(experiment.document().title, "For the lecture");
     assert_eq!(experiment.document().figures, ["rtt_cdf"]);
     assert!(experiment.expectations()[0].applies());
@@ -198,7 +198,7 @@ fn a_table_adds_or_replaces_a_traffic() {
 
 #[test]
 fn a_point_is_changed_by_further_overrides() {
-    let experiment = Experiment::parse(LAB, "lab.toml", &set(["link.bottleneck.rate=3mbit"])).unwrap();
+    let experiment = Experiment::parse(&LAB, "lab.toml", &set(["link.bottleneck.rate=3mbit"])).unwrap();
     let before = &experiment.points()[1].scenario;
     let mut later =
         set(["link.bottleneck.rate=1mbit", "traffic.bulk.flows=3", " link.bottleneck.rate = 2mbit"]).to_vec();
@@ -213,7 +213,7 @@ fn a_point_is_changed_by_further_overrides() {
 
 #[test]
 fn a_point_is_not_changed_into_something_impossible() {
-    let experiment = Experiment::parse(LAB, "lab.toml", &[]).unwrap();
+    let experiment = Experiment::parse(&LAB, "lab.toml", &[]).unwrap();
     for (change, words) in [
         ("link.bottleneck.rate=fast", "lab.toml: link.bottleneck.rate"),
         ("title=Other", "title=Other\" (no key of the network or its traffic)"),

@@ -15,7 +15,7 @@ use std::fs;
 use std::ops::ControlFlow;
 
 use bufferscope_records::{ParquetSink, Recorder};
-use bufferscope_scenario::Experiment;
+use bufferscope_scenario::{Experiment, ExperimentError};
 
 /// Of all UDP flows together, in payload.
 const UDP_BITS_PER_SECOND: u32 = 105_000_000;
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn measure(qdisc: &str, flows: u32, seconds: u32, traffic: &str, overrides: &[String]) -> Result<(), Box<dyn Error>> {
-    let experiment = Experiment::parse(&experiment(qdisc, flows, seconds, traffic), "bench.toml", overrides)?;
+    let experiment = experiment(qdisc, flows, seconds, traffic, overrides)?;
     let scenario = &experiment.points()[0].scenario;
     let directory = tempfile::tempdir()?;
     let baseline_kib = reset_peak()?;
@@ -51,32 +51,29 @@ fn measure(qdisc: &str, flows: u32, seconds: u32, traffic: &str, overrides: &[St
     Ok(())
 }
 
-fn experiment(qdisc: &str, flows: u32, seconds: u32, traffic: &str) -> String {
+/// The dumbbell of `scripts/agreement` with other links and flows.
+fn experiment(
+    qdisc: &str,
+    flows: u32,
+    seconds: u32,
+    traffic: &str,
+    overrides: &[String],
+) -> Result<Experiment, ExperimentError> {
+    let dumbbell = include_str!("../../../scripts/agreement/dumbbell.toml");
+    let network = dumbbell.split("[[traffic]]").next().unwrap_or_default();
+    let flows = format!("name = \"bulk\"\nfrom = \"h1\"\nto = \"h2\"\nflows = {flows}\n{traffic}");
     // `cake` limits memory, not packets; in bytes it would have another meaning.
     let limit = if qdisc == "cake" { "" } else { r#", limit = "1000p""# };
-    format!(
-        r#"
-        title = "Benchmark"
-        duration = "{seconds}s"
-        [[link]]
-        name = "access"
-        ends = ["server", "router"]
-        rate = "1gbit"
-        delay = "5ms"
-        [[link]]
-        name = "bottleneck"
-        ends = ["router", "client"]
-        rate = "100mbit"
-        delay = "5ms"
-        queue = {{ qdisc = "{qdisc}"{limit} }}
-        [[traffic]]
-        name = "bulk"
-        from = "server"
-        to = "client"
-        flows = {flows}
-        {traffic}
-        "#
-    )
+    let mut changes = vec![
+        format!("duration={seconds}s"),
+        "link.access.rate=1gbit".to_owned(),
+        "link.access.delay=5ms".to_owned(),
+        "link.bottleneck.rate=100mbit".to_owned(),
+        "link.bottleneck.delay=5ms".to_owned(),
+        format!("link.bottleneck.queue={{ qdisc = \"{qdisc}\"{limit} }}"),
+    ];
+    changes.extend_from_slice(overrides);
+    Experiment::parse(&format!("{network}[[traffic]]\n{flows}"), "bench.toml", &changes)
 }
 
 /// CPU time of this thread so far.

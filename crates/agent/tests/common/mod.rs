@@ -14,6 +14,16 @@ use bufferscope_records::{Table, ipc, packets};
 use bufferscope_scenario::{Experiment, Scenario};
 use serde_json::{Value, json};
 
+/// The dumbbell of `scripts/agreement`: 10 Mbit/s and 20 ms, with a queue of this many packets, and these entries of
+/// traffic.
+pub(crate) fn dumbbell(duration: &str, packets: u32, traffic: &str) -> String {
+    let file = include_str!("../../../../scripts/agreement/dumbbell.toml");
+    let network = file.split("[[traffic]]").next().unwrap();
+    let changes = [("30s", duration), ("10ms", "5ms"), ("100p", &format!("{packets}p"))];
+    let network = changes.iter().fold(network.to_owned(), |text, (old, new)| text.replace(old, new));
+    format!("traffic = [{traffic}]\n{network}")
+}
+
 pub(crate) fn scenario(toml: &str) -> Scenario {
     let experiment = Experiment::parse(toml, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
     experiment.points()[0].scenario.clone()

@@ -1,40 +1,25 @@
 //! The experiment that the tests start from.
 #![allow(dead_code, unreachable_pub, reason = "each test is a program of its own that uses part of this")]
 
+use std::sync::LazyLock;
+
 /// The UCAS lab "reproduce" with three queue sizes: a complete file, each key on a line of its own.
-pub const LAB: &str = r#"#:schema ./experiment.schema.json
+pub static LAB: LazyLock<String> = LazyLock::new(|| {
+    let dumbbell = include_str!("../../../../scripts/agreement/dumbbell.toml");
+    let (_, network) = dumbbell.split_once("[[link]]").unwrap();
+    let changes = [("10ms", "5ms"), ("flows = 1\n", ""), ("cubic", "reno"), ("50ms", "100ms")];
+    let network = changes.iter().fold(network.to_owned(), |text, (old, new)| text.replace(old, new));
+    format!("{HEAD}\n[[link]]{network}\n{SWEEP}")
+});
+
+const HEAD: &str = r#"#:schema ./experiment.schema.json
 title = "Reproducing bufferbloat: tail drop, three queue sizes"
 source = "UCAS computer networks, lab 2"
 duration = "60s"
 figures = ["queue_length", "rtt", "cwnd"]
+"#;
 
-[[link]]
-name = "access"
-ends = ["h1", "r1"]
-delay = "5ms"
-
-[[link]]
-name = "bottleneck"
-ends = ["r1", "h2"]
-rate = "10mbit"
-delay = "5ms"
-queue = { qdisc = "pfifo", limit = "100p" }
-
-[[traffic]]
-name = "bulk"
-kind = "tcp"
-from = "h1"
-to = "h2"
-congestion = "reno"
-
-[[traffic]]
-name = "ping"
-kind = "ping"
-from = "h1"
-to = "h2"
-interval = "100ms"
-
-[sweep]
+const SWEEP: &str = r#"[sweep]
 "link.bottleneck.queue.limit" = ["50p", "100p", "200p"]
 
 [[expect]]

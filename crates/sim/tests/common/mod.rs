@@ -17,7 +17,11 @@ pub(crate) const SECOND: u64 = 1_000_000_000;
 
 /// The only point of an experiment.
 pub(crate) fn scenario(text: &str) -> Scenario {
-    let experiment = Experiment::parse(text, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    scenario_with(text, &[])
+}
+
+fn scenario_with(text: &str, overrides: &[String]) -> Scenario {
+    let experiment = Experiment::parse(text, "test.toml", overrides).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(experiment.points().len(), 1, "these tests do not sweep");
     experiment.points()[0].scenario.clone()
 }
@@ -29,22 +33,13 @@ pub(crate) fn dumbbell(duration: &str, bottleneck: &str, rest: &str) -> Scenario
 
 /// The same with this delay on the second link.
 pub(crate) fn dumbbell_of(delay: &str, duration: &str, bottleneck: &str, rest: &str) -> Scenario {
-    scenario(&format!(
-        r#"
-        title = "Dumbbell"
-        duration = "{duration}"
-        [[link]]
-        name = "access"
-        ends = ["h1", "r1"]
-        delay = "5ms"
-        [[link]]
-        name = "bottleneck"
-        ends = ["r1", "h2"]
-        delay = "{delay}"
-        {bottleneck}
-        {rest}
-        "#
-    ))
+    let text = include_str!("../../../../scripts/agreement/dumbbell.toml");
+    let network = text.split("[[traffic]]").next().unwrap_or_default();
+    let is_given = |line: &&str| line.starts_with("rate = ") || line.starts_with("queue = ");
+    let lines: Vec<&str> = network.lines().filter(|line| !is_given(line)).collect();
+    let changes =
+        [format!("duration={duration}"), "link.access.delay=5ms".to_owned(), format!("link.bottleneck.delay={delay}")];
+    scenario_with(&format!("{}\n{bottleneck}\n{rest}", lines.join("\n")), &changes)
 }
 
 /// A bulk flow from h1 to h2.
