@@ -5,17 +5,19 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
+use bufferscope_endpoint::byte_limits::{Allowed, LimitFiles};
+use bufferscope_endpoint::ring;
+use bufferscope_endpoint::sysfs::number_in;
 use bufferscope_plan::{Cards, Device, Plan, PortRing, ShapedPort};
 use bufferscope_scenario::{ByteLimits, sizes};
 use nix::net::if_::if_nametoindex;
 
 use crate::kernel::namespace::Namespace;
-use crate::kernel::{packet_socket, ring};
+use crate::kernel::packet_socket;
 
 /// The directory that lists the machine's cards, in the namespace that they are in initially.
 const DEVICES: &str = "/sys/class/net";
@@ -45,15 +47,6 @@ struct Card {
     received_bytes: File,
     /// `None` where the kernel has no BQL.
     limits: Option<LimitFiles>,
-}
-
-/// The state of byte queue limits.
-#[derive(Debug)]
-struct LimitFiles {
-    /// How many bytes are allowed in the ring.
-    limit: File,
-    /// How many are in it, as far as the driver knows.
-    inflight: File,
 }
 
 /// A plan's cards cannot be used.
@@ -160,7 +153,7 @@ impl CardSet {
         let wire_ns = cable.cards.and_then(|cards| cards.wire_ns[end]).unwrap_or(0);
         // The frame may have to wait for up to one tick before its own.
         sleep(Duration::from_nanos(2 * wire_ns) + GRACE);
-        match number_in(&limits.limit).map_err(failed)? {
+        match limits.read().map_err(failed)?.limit_bytes {
             0 => Err(none()),
             _ => Ok(()),
         }
@@ -193,24 +186,9 @@ impl Card {
         Ok(Self {
             received_packets: count("rx_packets")?,
             received_bytes: count("rx_bytes")?,
-            limits: LimitFiles::open(&name).ok(),
+            limits: LimitFiles::open(&limits_of(&name)).ok(),
             name,
         })
-    }
-}
-
-impl LimitFiles {
-    fn open(device: &str) -> io::Result<Self> {
-        let open = |file| File::open(limits_of(device).join(file));
-        Ok(Self { limit: open("limit")?, inflight: open("inflight")? })
-    }
-
-    fn try_clone(&self) -> io::Result<Self> {
-        Ok(Self { limit: self.limit.try_clone()?, inflight: self.inflight.try_clone()? })
-    }
-
-    fn read(&self) -> io::Result<Allowed> {
-        Ok(Allowed { limit_bytes: number_in(&self.limit)?, inflight_bytes: number_in(&self.inflight)? })
     }
 }
 
@@ -238,13 +216,6 @@ pub(crate) struct Arrived {
     pub(crate) packets: u64,
     /// As the port counts them.
     pub(crate) bytes: u64,
-}
-
-/// What byte queue limits allow in a ring, and what counts against that.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Allowed {
-    pub(crate) limit_bytes: u64,
-    pub(crate) inflight_bytes: u64,
 }
 
 impl Gauge {
@@ -285,41 +256,13 @@ fn mac(text: &str) -> io::Result<Vec<u8>> {
     bytes.map_err(io::Error::other)
 }
 
-/// The current value of a number in sysfs.
-fn number_in(file: &File) -> io::Result<u64> {
-    let mut text = [0; 32];
-    let length = file.read_at(&mut text, 0)?;
-    number(&text[..length]).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a counter that is not a number"))
-}
-
-fn number(text: &[u8]) -> Option<u64> {
-    std::str::from_utf8(text).ok()?.trim_end().parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-
-    #[test]
-    fn a_counter_of_sysfs_is_a_number_and_a_line_break() {
-        assert_eq!(number(b"1514\n"), Some(1514));
-        assert_eq!(number(b"18446744073709551615\n"), Some(u64::MAX));
-        assert_eq!(number(b"\n"), None);
-        assert_eq!(number(b"-1\n"), None);
-    }
 
     #[test]
     fn a_frame_has_the_addresses_of_the_plan() {
         assert_eq!(mac("02:00:00:00:01:0a").unwrap(), [2, 0, 0, 0, 1, 10]);
         assert!(mac("02:00:zz").is_err());
-    }
-
-    proptest! {
-        #[test]
-        fn any_counter_is_read_or_refused(text in proptest::collection::vec(any::<u8>(), 0..32)) {
-            let _ = number(&text);
-        }
     }
 }

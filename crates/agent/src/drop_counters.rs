@@ -1,10 +1,9 @@
 //! Drops and marks in a port's queue, from the discipline's counters. The resulting rows of `drops`
 //! have no flow and no size. Their time is that of the sample that found a counter increased.
 
+use bufferscope_endpoint::qdisc_stats::QdiscStats;
 use bufferscope_records::{DropReason, DropRow, Layer, Name, Observed};
 use bufferscope_scenario::Kind;
-
-use crate::kernel::qdisc_stats::QdiscStats;
 
 /// The drops and marks of one port that already have a row.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,11 +43,11 @@ pub(crate) fn marked(stats: &QdiscStats) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use bufferscope_endpoint::qdisc_stats::by_reason;
     use bufferscope_records::{MemorySink, Recorder};
     use bufferscope_scenario::Reason;
 
     use super::*;
-    use crate::kernel::qdisc_stats::by_reason;
 
     /// The reasons of the rows that each of these samples adds.
     fn reasons(samples: &[QdiscStats]) -> Vec<Vec<&'static str>> {

@@ -2,13 +2,14 @@
 
 use std::io;
 
+use bufferscope_endpoint::netlink::Netlink;
+use bufferscope_endpoint::qdisc_stats;
 use bufferscope_plan::{Plan, is_optional};
 
 use crate::cards::{CardError, CardSet};
 use crate::kernel::namespace::Namespace;
-use crate::kernel::netlink::Netlink;
 use crate::kernel::tool::{self, ToolError};
-use crate::kernel::{carrier, device_drops, offload, qdisc_stats, sysctl};
+use crate::kernel::{carrier, device_drops, offload, sysctl};
 
 /// A network that is up.
 #[derive(Debug)]

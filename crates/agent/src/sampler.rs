@@ -2,15 +2,16 @@
 
 use std::io;
 
+use bufferscope_endpoint::byte_limits::Allowed;
+use bufferscope_endpoint::netlink::Netlink;
+use bufferscope_endpoint::qdisc_stats::{self, QdiscStats};
 use bufferscope_plan::{InnerQdisc, LEAF_HANDLE};
 use bufferscope_records::{CapacityRow, Layer, Name, QueueRow};
 use bufferscope_scenario::{RateStep, Scenario, Shaper, TokenBucket};
 use nix::net::if_::if_nametoindex;
 
-use crate::cards::{Allowed, Arrived, Gauge};
+use crate::cards::{Arrived, Gauge};
 use crate::drop_counters::{self, DropCounters};
-use crate::kernel::netlink::Netlink;
-use crate::kernel::qdisc_stats::{self, QdiscStats};
 use crate::traffic::RunContext;
 use crate::warnings::Warnings;
 use crate::wire_check::{Seen, WireCheck};

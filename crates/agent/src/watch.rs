@@ -3,9 +3,9 @@
 
 use std::io;
 
+use bufferscope_endpoint::cpu::{self, CpuTime};
 use serde::Serialize;
 
-use crate::kernel::cpu::{self, CpuTime};
 use crate::warnings::Warnings;
 
 /// A CPU that was busier than this between two checks had no time to spare: packets may have waited for it. The kernel

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use super::ethtool::Ethtool;
+use bufferscope_endpoint::ethtool::Ethtool;
 
 /// An offload, with its name in `ethtool` and the commands that read and set it.
 struct Offload {

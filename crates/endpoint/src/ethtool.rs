@@ -7,22 +7,24 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use nix::libc;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
-/// Words of the longest structure that is used here, `struct ethtool_ringparam`.
-const MOST_WORDS: usize = 9;
+/// Words of the longest structure that a command may be called with: `struct ethtool_link_settings` with three masks of
+/// at most 127 words.
+pub const MOST_WORDS: usize = 12 + 3 * 127;
 
 /// Talks to the drivers of the calling thread's namespace.
 #[derive(Debug)]
-pub(super) struct Ethtool(OwnedFd);
+pub struct Ethtool(OwnedFd);
 
 impl Ethtool {
-    pub(super) fn open() -> io::Result<Self> {
+    /// Opens a socket for this.
+    pub fn open() -> io::Result<Self> {
         Ok(Self(socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?))
     }
 
     /// Carries out a command on a device. `words` is the command's structure in `include/uapi/linux/ethtool.h`. It
     /// consists of 32-bit words, of which the first is the command. Returns the structure as the answer has overwritten
     /// it.
-    pub(super) fn call<const N: usize>(&self, device: &str, words: [u32; N]) -> io::Result<[u32; N]> {
+    pub fn call<const N: usize>(&self, device: &str, words: [u32; N]) -> io::Result<[u32; N]> {
         // The kernel writes as many bytes as the command's structure has. There is room for the longest structure, in
         // case a caller passes too few words.
         let mut room = [0_u32; MOST_WORDS];

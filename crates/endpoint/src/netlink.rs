@@ -4,13 +4,14 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-use bufferscope_endpoint::bytes::{read_u16, read_u32};
 use nix::errno::Errno;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, setsockopt, socket,
     sockopt,
 };
 use nix::sys::time::{TimeVal, TimeValLike};
+
+use crate::bytes::{read_u16, read_u32};
 
 /// Length of `struct nlmsghdr`.
 const HEADER_BYTES: usize = 16;
@@ -20,6 +21,8 @@ const NLMSG_DONE: u16 = 3;
 const DUMP_FLAGS: u16 = 0x301;
 /// `NLM_F_REQUEST | NLM_F_ECHO`: for some kinds of objects, the kernel answers only with the latter.
 const GET_FLAGS: u16 = 0x9;
+/// `NLM_F_ACK`: the kernel also confirms that it has carried out a request.
+const CONFIRM: u16 = 0x4;
 /// `NLM_F_MULTI`: more of the answer follows.
 const MORE_FOLLOWS: u16 = 0x2;
 /// `NLM_F_DUMP_INTR`: the tables changed while they were read.
@@ -36,7 +39,7 @@ const TYPE_MASK: u16 = 0x3fff;
 /// The kernel's answer is not as netlink(7) describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the kernel's netlink answer is malformed: {0}")]
-pub(crate) struct Malformed(pub(crate) &'static str);
+pub struct Malformed(pub &'static str);
 
 impl From<Malformed> for io::Error {
     fn from(malformed: Malformed) -> Self {
@@ -44,25 +47,34 @@ impl From<Malformed> for io::Error {
     }
 }
 
-/// A route netlink socket of the namespace in which it was opened.
+/// A netlink socket of the namespace in which it was opened.
 #[derive(Debug)]
-pub(crate) struct Netlink {
+pub struct Netlink {
     socket: OwnedFd,
     buffer: Vec<u8>,
     sequence: u32,
 }
 
 impl Netlink {
-    /// Opens one in the calling thread's namespace.
-    pub(crate) fn open() -> io::Result<Self> {
-        let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute)?;
+    /// Opens one for devices, routes and queueing disciplines (rtnetlink(7)) in the calling thread's namespace.
+    pub fn open() -> io::Result<Self> {
+        Self::open_for(SockProtocol::NetlinkRoute)
+    }
+
+    /// Opens one for the families of generic netlink, such as nl80211, in the calling thread's namespace.
+    pub fn open_generic() -> io::Result<Self> {
+        Self::open_for(SockProtocol::NetlinkGeneric)
+    }
+
+    fn open_for(protocol: SockProtocol) -> io::Result<Self> {
+        let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)?;
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
         setsockopt(&socket, sockopt::ReceiveTimeout, &TimeVal::seconds(TIMEOUT.as_secs() as i64))?;
         Ok(Self { socket, buffer: vec![0; RECEIVE_BYTES], sequence: 0 })
     }
 
     /// Requests everything of one kind and passes each message's type and payload to `each`.
-    pub(crate) fn dump(
+    pub fn dump(
         &mut self,
         request: u16,
         body: &[u8],
@@ -72,13 +84,23 @@ impl Netlink {
     }
 
     /// Requests one object and passes its message's type and payload to `take`.
-    pub(crate) fn get(
+    pub fn get(
         &mut self,
         request: u16,
         body: &[u8],
         take: impl FnMut(u16, &[u8]) -> Result<(), Malformed>,
     ) -> io::Result<()> {
         self.ask(request, GET_FLAGS, body, take)
+    }
+
+    /// As [`Self::get`], but also ends if the kernel has nothing to answer; `take` is not called then.
+    pub fn get_if_any(
+        &mut self,
+        request: u16,
+        body: &[u8],
+        take: impl FnMut(u16, &[u8]) -> Result<(), Malformed>,
+    ) -> io::Result<()> {
+        self.ask(request, GET_FLAGS | CONFIRM, body, take)
     }
 
     fn ask(
@@ -104,7 +126,7 @@ impl Netlink {
                 match message.kind {
                     NLMSG_DONE if message.flags & INTERRUPTED != 0 => return Err(Errno::EINTR.into()),
                     NLMSG_DONE => return Ok(()),
-                    NLMSG_ERROR => return Err(refusal(message.payload)?),
+                    NLMSG_ERROR => return refusal(message.payload)?.map_or(Ok(()), Err),
                     kind => each(kind, message.payload)?,
                 }
                 if message.flags & MORE_FOLLOWS == 0 {
@@ -117,15 +139,19 @@ impl Netlink {
 
 /// One message of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Message<'a> {
-    pub(crate) kind: u16,
-    pub(crate) flags: u16,
-    pub(crate) sequence: u32,
-    pub(crate) payload: &'a [u8],
+pub struct Message<'a> {
+    /// What the message is about.
+    pub kind: u16,
+    /// `NLM_F_*`.
+    pub flags: u16,
+    /// The number of the request that it answers.
+    pub sequence: u32,
+    /// The message without its header.
+    pub payload: &'a [u8],
 }
 
 /// The messages of a datagram; stops at the first malformed one.
-pub(crate) fn messages(bytes: &[u8]) -> impl Iterator<Item = Result<Message<'_>, Malformed>> {
+pub fn messages(bytes: &[u8]) -> impl Iterator<Item = Result<Message<'_>, Malformed>> {
     let mut rest = Some(bytes);
     std::iter::from_fn(move || {
         let bytes = rest.take().filter(|bytes| !bytes.is_empty())?;
@@ -151,7 +177,7 @@ fn split_message(bytes: &[u8]) -> Result<(Message<'_>, &[u8]), Malformed> {
 }
 
 /// The attributes of a message, each as type and value; stops at the first malformed one.
-pub(crate) fn attributes(bytes: &[u8]) -> impl Iterator<Item = Result<(u16, &[u8]), Malformed>> {
+pub fn attributes(bytes: &[u8]) -> impl Iterator<Item = Result<(u16, &[u8]), Malformed>> {
     let mut rest = Some(bytes);
     std::iter::from_fn(move || {
         let bytes = rest.take().filter(|bytes| !bytes.is_empty())?;
@@ -171,6 +197,14 @@ fn split_attribute(bytes: &[u8]) -> Result<(Attribute<'_>, &[u8]), Malformed> {
     Ok(((kind, value), bytes.get(length.next_multiple_of(ALIGNMENT)..).unwrap_or_default()))
 }
 
+/// Adds an attribute to a request.
+pub fn push_attribute(request: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    request.extend(((4 + value.len()) as u16).to_ne_bytes());
+    request.extend(kind.to_ne_bytes());
+    request.extend(value);
+    request.resize(request.len().next_multiple_of(ALIGNMENT), 0);
+}
+
 fn question(kind: u16, flags: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
     let mut request = Vec::with_capacity(HEADER_BYTES + body.len());
     request.extend(((HEADER_BYTES + body.len()) as u32).to_ne_bytes());
@@ -187,7 +221,33 @@ fn no_answer(request: u16) -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, text)
 }
 
-fn refusal(payload: &[u8]) -> Result<io::Error, Malformed> {
+/// Why the kernel refuses a request; `None` if this is its confirmation.
+fn refusal(payload: &[u8]) -> Result<Option<io::Error>, Malformed> {
     let code = read_u32(payload, 0).ok_or(Malformed("an error without a code"))? as i32;
-    Ok(io::Error::from_raw_os_error(code.checked_neg().ok_or(Malformed("an impossible error code"))?))
+    let code = code.checked_neg().ok_or(Malformed("an impossible error code"))?;
+    Ok((code != 0).then(|| io::Error::from_raw_os_error(code)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_code_0_is_a_confirmation() {
+        assert!(refusal(&0_i32.to_ne_bytes()).unwrap().is_none());
+        let error = refusal(&(-2_i32).to_ne_bytes()).unwrap().unwrap();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert!(refusal(&i32::MIN.to_ne_bytes()).is_err());
+        assert!(refusal(&[0; 3]).is_err());
+    }
+
+    #[test]
+    fn attributes_are_written_as_they_are_read() {
+        let mut request = Vec::new();
+        push_attribute(&mut request, 3, b"eth0\0");
+        push_attribute(&mut request, 1, &[7]);
+        assert_eq!(request.len(), 12 + 8);
+        let read: Vec<_> = attributes(&request).map(Result::unwrap).collect();
+        assert_eq!(read, [(3, &b"eth0\0"[..]), (1, &[7])]);
+    }
 }
