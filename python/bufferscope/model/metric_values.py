@@ -51,7 +51,7 @@ class Value:
 class Metrics(Mapping[str, float]):
     """All metrics of a run by name; a censored one is +inf and named in `censored`."""
 
-    __slots__ = ("_places", "_values")
+    __slots__ = ("_indices", "_values")
 
     def __init__(self, values: Mapping[str, float]) -> None:
         # The names are shared among runs that have the same ones, because a result may have 100,000 runs.
