@@ -12,7 +12,8 @@ const SET: u32 = 0x11;
 const WORDS: usize = 9;
 const SENDING: usize = 8;
 
-/// The size of the transmit ring of a device in the calling thread's namespace, in packets. Not every driver reports it.
+/// The size of the transmit ring of a device in the calling thread's namespace, in packets. Some drivers do not
+/// report it.
 pub fn packets(ethtool: &Ethtool, device: &str) -> io::Result<u32> {
     Ok(read(ethtool, device)?[SENDING])
 }

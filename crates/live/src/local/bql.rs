@@ -1,8 +1,8 @@
 //! Byte queue limits: whether the driver uses them, and what is in its rings (`byte_queue_limits` in sysfs).
 //!
-//! A kernel may offer the files for a driver that does not use byte queue limits. The limit is then 0 for ever, as it is
-//! for any driver that has not sent anything yet: the first completion raises it. So it is certain that a driver uses
-//! them when a limit is not 0, and that it does not when all limits are 0 after it has sent something.
+//! A kernel may offer the files for a driver that does not use byte queue limits. The limit is then always 0, as it
+//! is for any driver that has not sent anything yet: the first completion raises it. So it is certain that a driver
+//! uses them when a limit is not 0, and that it does not when all limits are 0 after it has sent something.
 
 use std::fs::{self, File};
 use std::io;
@@ -22,7 +22,7 @@ pub(super) struct Bql {
     /// Those transmit queues whose limits are known. Empty if the driver uses none.
     queues: Vec<LimitFiles>,
     uses: Option<bool>,
-    /// The count of the bytes that the interface has sent, and its value at the first look. `None` if there is no count.
+    /// The count of the bytes that the interface has sent, if there is one, and its value at the first look.
     sent: Option<(File, u64)>,
 }
 

@@ -1,10 +1,10 @@
-//! The station at the other end of an 802.11 interface (generic netlink, family nl80211, `include/uapi/linux/nl80211.h`).
+//! The station at the other end of an 802.11 interface (generic netlink, `include/uapi/linux/nl80211.h`).
 //!
-//! For a client, that station is its access point. An access point has many stations, and nl80211 does not know which of
-//! them leads to an address: nothing is reported unless there is only one.
+//! For a client, that station is its access point. An access point has many stations, and nl80211 does not know which
+//! of them leads to an address: nothing is reported unless there is only one.
 //!
-//! The backlog is that of the station's queues in mac80211, one for each TID (identifier of traffic). The statistics of the
-//! interface itself (`NL80211_ATTR_TXQ_STATS`) are not read: they only count its queue for multicast.
+//! The backlog is that of the station's queues in mac80211, one for each TID (identifier of traffic). The statistics of
+//! the interface itself (`NL80211_ATTR_TXQ_STATS`) are not read: they only count its queue for multicast.
 
 use std::io;
 
@@ -229,8 +229,8 @@ fn about(command: u8, interface: u32, station: Option<Mac>) -> Vec<u8> {
     question
 }
 
-/// The number of the family nl80211, if the kernel has 802.11. All families are listed, because asking for this one would
-/// make the kernel load the module.
+/// The number of the family nl80211, if the kernel has 802.11. All families are listed, because asking for this one
+/// would make the kernel load the module.
 fn family(netlink: &mut Netlink) -> io::Result<Option<u16>> {
     let mut found = None;
     netlink.dump(GENL_ID_CTRL, &header(CTRL_CMD_GETFAMILY), |_, payload| {
