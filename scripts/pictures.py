@@ -49,11 +49,20 @@ OVERRIDES: Mapping[str, dict[str, int]] = {"queue-sizes.svg": {"tcp.gso_max_segs
 def main(names: Sequence[str]) -> None:
     """Run the experiments and write the pictures."""
     DIRECTORY.mkdir(exist_ok=True)
-    for name in names or FIGURES:
-        experiment, figure, theme = FIGURES[name]
-        with tempfile.TemporaryDirectory() as results:
-            specification = figure(bs.run(experiment, OVERRIDES.get(name, ()), out=results)).to_dict()
-        (DIRECTORY / name).write_text(pictures.svg(specification | {"config": style.config(theme)}))
+    chosen = names or list(FIGURES)
+    for experiment in dict.fromkeys(FIGURES[name][0] for name in chosen):
+        _draw(experiment, [name for name in chosen if FIGURES[name][0] == experiment])
+
+
+def _draw(experiment: str, names: Sequence[str]) -> None:
+    """The pictures of one experiment, which is run once, and whose metrics are computed once."""
+    (overrides,) = {tuple(OVERRIDES.get(name, {}).items()) for name in names}
+    with tempfile.TemporaryDirectory() as results:
+        result = bs.run(experiment, dict(overrides), out=results)
+        for name in names:
+            _, figure, theme = FIGURES[name]
+            specification = figure(result).to_dict() | {"config": style.config(theme)}
+            (DIRECTORY / name).write_text(pictures.svg(specification))
 
 
 if __name__ == "__main__":
