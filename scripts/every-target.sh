@@ -39,7 +39,8 @@ try reproduce ARGS="ucas-reproduce --out $scratch/results --report $scratch/repo
 try agreement ARGS="--only 'pfifo 100, cubic, 2 Mbit/s, 40 ms, 1 flow' --set duration=5s $short"
 try battling ARGS="--only battling-tcp-asymmetric --set duration=5s --page $scratch/battling.md $short"
 try explaining ARGS="--seeds 12 --page $scratch/explained.md"
-try test-properties CRATES="--package bufferscope-programs" CASES=20 FUZZ_SECONDS=1
+# With all crates, cargo has what `make test` built: for a single one it would build the crates below it with other features.
+try test-properties CRATES="--workspace --test properties" CASES=20 FUZZ_SECONDS=1
 try test-busy BUSY=1 DISTURBED=agent
 # Dry runs. Nothing needs to be built again, because the stamps and cargo's files exist.
 for target in test-rust test-python test-slow test test-targets lint clean; do
