@@ -28,7 +28,9 @@ GROUPS = {
     "tests/engines/test_host.py": "this machine's network in real time",
     "tests/engines/test_shell.py": "this machine's network in real time",
     "tests/engines/test_witnesses.py": "this machine's network in real time",
+    "tests/engines/test_guest_capture.py": "captures of guests",
     "tests/report/test_report.py": "one report",
+    "tests/report/test_report_explained.py": "one report",
     "tests/project/test_wheel.py": "one wheel",
 }
 """Tests that one process runs, by their files: they share something expensive, or would disturb one another."""
@@ -88,3 +90,11 @@ def chromium() -> "Iterator[Browser]":
     from browsers import launched
 
     yield from launched()
+
+
+@pytest.fixture(scope="session")
+def two_queues(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of two points with every figure, whose drawing takes some seconds; only to be read."""
+    from reports import built
+
+    return built(tmp_path_factory.mktemp("two-queues"))

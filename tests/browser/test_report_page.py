@@ -9,7 +9,7 @@ import pytest
 from browsers import DRAWN_MS, draw_all
 from playwright.sync_api import Browser, Page, ViewportSize
 from pypdf import PdfReader
-from reports import DRAWN, built
+from reports import DRAWN
 
 pytestmark = pytest.mark.browser
 
@@ -29,13 +29,7 @@ Opener = Callable[..., Page]
 
 
 @pytest.fixture(scope="module")
-def report_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report of two points with every figure."""
-    return built(tmp_path_factory.mktemp("browser"))
-
-
-@pytest.fixture(scope="module")
-def opened(chromium: Browser, report_page: Path) -> Iterator[Opener]:
+def opened(chromium: Browser, two_queues: Path) -> Iterator[Opener]:
     """Opens the page from disk with the network switched off."""
     contexts = []
 
@@ -47,7 +41,7 @@ def opened(chromium: Browser, report_page: Path) -> Iterator[Opener]:
         page.on("console", lambda message: PROBLEMS.append(message.text) if message.type in BAD else None)
         page.on("pageerror", lambda error: PROBLEMS.append(str(error)))
         page.on("request", lambda request: PROBLEMS.append(request.url) if _is_remote(request.url) else None)
-        page.goto(report_page.as_uri())
+        page.goto(two_queues.as_uri())
         if scripts:
             draw_all(page)
         return page

@@ -48,13 +48,8 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built(tmp_path_factory.mktemp("report"))
-
-
-@pytest.fixture(scope="module")
-def page(page_path: Path) -> Page:
-    return Page(page_path.read_text(encoding="utf-8"))
+def page(two_queues: Path) -> Page:
+    return Page(two_queues.read_text(encoding="utf-8"))
 
 
 def refused(name: str) -> None:
@@ -66,8 +61,8 @@ def spaced(words: str) -> str:
     return re.sub(r"\s+", " ", words)
 
 
-def test_the_page_is_named_and_titled(page_path: Path, page: Page) -> None:
-    assert page_path.name == "index.html"
+def test_the_page_is_named_and_titled(two_queues: Path, page: Page) -> None:
+    assert two_queues.name == "index.html"
     assert "Two queues" in page.words
     assert "1 experiment, 2 runs" in page.words
 
@@ -134,7 +129,7 @@ def test_the_metrics_have_a_row_a_point_and_a_column_a_metric(page: Page) -> Non
     assert re.search(r"50p40[\d.]+50censoredcensored60514100p40", words)
 
 
-def test_nothing_is_loaded_from_elsewhere(page_path: Path, page: Page) -> None:
+def test_nothing_is_loaded_from_elsewhere(two_queues: Path, page: Page) -> None:
     loading = [
         ("img", "src"),
         ("script", "src"),
@@ -146,13 +141,13 @@ def test_nothing_is_loaded_from_elsewhere(page_path: Path, page: Page) -> None:
     sources = [value for tag, attribute in loading for value in page.all(tag, attribute)]
     assert sources
     assert all(source.startswith("data:image/svg+xml,") for source in sources)
-    assert not re.search(r"url\(\s*['\"]?(?!data:)", page_path.read_text().split("</style>")[0])
+    assert not re.search(r"url\(\s*['\"]?(?!data:)", two_queues.read_text().split("</style>")[0])
     (policy,) = [a["content"] for _, a in page.elements if a.get("http-equiv") == "Content-Security-Policy"]
     assert policy.startswith("default-src 'none';")
     assert "http" not in policy
 
 
-def test_every_link_leads_somewhere(page_path: Path, page: Page) -> None:
+def test_every_link_leads_somewhere(two_queues: Path, page: Page) -> None:
     ids = {attributes["id"] for _, attributes in page.elements if "id" in attributes}
     links = page.all("a", "href")
     assert len(links) > 10
@@ -160,7 +155,7 @@ def test_every_link_leads_somewhere(page_path: Path, page: Page) -> None:
         if link.startswith("#"):
             assert link[1:] in ids, link
         else:
-            assert (page_path.parent / unquote(link)).exists(), link
+            assert (two_queues.parent / unquote(link)).exists(), link
 
 
 def test_ids_are_unique(page: Page) -> None:
@@ -168,17 +163,17 @@ def test_ids_are_unique(page: Page) -> None:
     assert len(ids) == len(set(ids))
 
 
-def test_every_figure_is_drawn_described_and_saved(page_path: Path, page: Page) -> None:
+def test_every_figure_is_drawn_described_and_saved(two_queues: Path, page: Page) -> None:
     figures = page.all("figure", "id")
     assert len(figures) == len(DRAWN)
     assert all(len(text) > 40 for text in page.all("img", "alt"))
-    svgs = sorted((page_path.parent / "figures").glob("*.svg"))
-    assert len(svgs) == len(list((page_path.parent / "figures").glob("*.png"))) == len(DRAWN)
+    svgs = sorted((two_queues.parent / "figures").glob("*.svg"))
+    assert len(svgs) == len(list((two_queues.parent / "figures").glob("*.png"))) == len(DRAWN)
     assert all(svg.read_text().startswith("<svg") for svg in svgs)
 
 
-def test_the_data_in_the_page_is_valid_json(page_path: Path) -> None:
-    text = page_path.read_text(encoding="utf-8")
+def test_the_data_in_the_page_is_valid_json(two_queues: Path) -> None:
+    text = two_queues.read_text(encoding="utf-8")
     found = re.findall(r'<script type="application/json"([^>]*)>(.*?)</script>', text, re.S)
     assert all(isinstance(json.loads(content, parse_constant=refused), dict) for _, content in found)
     charts = specs(text)
@@ -191,8 +186,8 @@ def test_the_data_in_the_page_is_valid_json(page_path: Path) -> None:
     assert {name for spec in charts for name in re.findall(r'"data":\{"name":"([^"]+)"', spec)} == set(names)
 
 
-def test_the_page_has_a_reasonable_size(page_path: Path) -> None:
-    assert page_path.stat().st_size < 3_000_000
+def test_the_page_has_a_reasonable_size(two_queues: Path) -> None:
+    assert two_queues.stat().st_size < 3_000_000
 
 
 def test_a_figure_without_data_is_told_in_its_place(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from reports import LABELS, built, run, stored, worded
+from reports import LABELS, run, stored, worded
 
 from bufferscope.analysis.explanation import explain_run
 from bufferscope.figures.source import points
@@ -12,8 +12,8 @@ from bufferscope.report.explaining import MOST_POINTS, view
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return built(tmp_path_factory.mktemp("explained")).read_text(encoding="utf-8")
+def page(two_queues: Path) -> str:
+    return two_queues.read_text(encoding="utf-8")
 
 
 def section(page: str) -> str:
