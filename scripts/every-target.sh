@@ -29,6 +29,7 @@ readonly short="--repeat 1 --out $scratch/results"
 try help
 try fmt
 try agent
+try live
 try wheel
 try docs
 try reference

@@ -110,7 +110,7 @@ impl ProbeSocket {
         Ok(false)
     }
 
-    /// Takes the next packet that arrived; `None` if there is none. What is not a probe is dropped.
+    /// Takes the next packet that arrived; `None` if nothing has arrived. What is not a probe is dropped.
     pub fn receive(&self) -> io::Result<Option<Arrival>> {
         loop {
             let mut bytes = [0; LONGEST];

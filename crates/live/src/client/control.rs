@@ -27,7 +27,7 @@ const QUEUE_PATIENCE: Duration = Duration::from_secs(15);
 /// Why there is no test.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// Nobody answers.
+    /// There is no reply.
     #[error("{0}: no answer within {secs} s: is `bufferscope serve` running there, and does a firewall let TCP port {port} through?", port = .0.port(), secs = PATIENCE.as_secs())]
     Silent(SocketAddr),
     /// The connection failed.

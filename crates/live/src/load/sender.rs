@@ -20,7 +20,7 @@ use crate::wire::load::{DATA, FRAME_HEADER_BYTES, LONGEST_FRAME, MARK, MARK_BYTE
 
 /// Random bytes, which no compression on the path makes smaller; frames begin at varying offsets.
 const POOL_BYTES: usize = 1 << 20;
-/// A frame, and what waits unsent in the kernel, are worth this much time at the connection's rate
+/// A frame, and the unsent bytes in the kernel, are worth this much time at the connection's rate
 /// (`TCP_REPLENISH_TIME` of draft-ietf-ippm-responsiveness), so that a mark waits no longer at its sender.
 const REPLENISH_US: u64 = 5_000;
 const SMALLEST_FRAME: usize = 1024;
