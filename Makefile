@@ -34,7 +34,7 @@ export PYTHON
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: help reproduce agreement battling explaining test test-rust test-python test-slow test-properties test-busy \
+.PHONY: help reproduce agreement battling explaining live-accuracy test test-rust test-python test-slow test-properties test-busy \
     test-targets lint fmt bench agent live wheel docs reference pictures lock clean
 
 help: ## List the targets
@@ -57,6 +57,11 @@ battling: $(STAMPS)/extension $(STAMPS)/agent ## Check the claims of one paper o
 
 explaining: $(STAMPS)/extension ## Measure how often `bufferscope explain` is right in 240 scenarios, and write docs/explained.md
 	$(BIN)/python scripts/explaining/explained.py $(ARGS)
+
+live-accuracy: $(STAMPS)/extension $(STAMPS)/agent $(STAMPS)/live ## Measure how often `measure` names the right queue, and write docs/live-accuracy.md
+	@scripts/ensure-system-packages.sh guest
+	$(BIN)/bufferscope guest build
+	$(BIN)/python scripts/live/accuracy.py $(ARGS)
 
 test: test-rust test-python ## Run every test, in Rust, Python and a browser
 

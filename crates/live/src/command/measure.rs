@@ -11,6 +11,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 
+use super::serve::Kept;
 use crate::client::observe::observations;
 use crate::client::{Event, Measurement, Settings, measure};
 use crate::time::MS;
@@ -27,7 +28,7 @@ pub struct MeasureArguments {
     /// The token that `serve` printed; other users of this machine can see it while the test runs, unlike in a file or in the environment
     #[arg(long, env = "BUFFERSCOPE_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     token: Option<String>,
-    /// Read the token from a file
+    /// Read the token from a file: its text, or the file that `serve --token-file` keeps
     #[arg(long, value_name = "FILE", conflicts_with = "token")]
     token_file: Option<PathBuf>,
     /// Phases between the idle one and the cool-down, in their order
@@ -107,7 +108,9 @@ fn settings(arguments: &MeasureArguments) -> Result<Settings, String> {
         (Some(token), _) => token.parse().map_err(|error| format!("--token: {error}"))?,
         (None, Some(file)) => {
             let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-            text.parse().map_err(|error| format!("{}: {error}", file.display()))?
+            // The file of the server itself will do, too.
+            let token = serde_json::from_str::<Kept>(&text).map_or(text, |kept| kept.token);
+            token.parse().map_err(|error| format!("{}: {error}", file.display()))?
         }
         (None, None) => {
             return Err("no token: give the one that `bufferscope serve` printed with --token, --token-file or in BUFFERSCOPE_TOKEN".to_owned());

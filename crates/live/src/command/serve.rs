@@ -35,10 +35,11 @@ pub struct ServeArguments {
     once: bool,
 }
 
-/// What a token file holds.
+/// What a server's token file holds.
 #[derive(Serialize, Deserialize)]
-struct Kept {
-    token: String,
+pub(super) struct Kept {
+    /// The token, as it is printed.
+    pub(super) token: String,
     identity: Identity,
 }
 

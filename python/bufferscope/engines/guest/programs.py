@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 from bufferscope.base import programs
+from bufferscope.base.commit import PACKAGE
 from bufferscope.engines.guest.errors import GuestError
 from bufferscope.engines.guest.initramfs import Initramfs
 
@@ -71,6 +72,7 @@ TOOLS = (
     ),
     *("ping", "tracepath", "traceroute", "mtr", "ss", "nstat", "sysctl", "tcpdump", "nc", "socat", "curl", "wget"),
     *("iperf", "iperf3", "irtt", "netperf", "netserver", "fping", "hping3", "owping", "twping"),
+    "bufferscope-live",
 )
 """Programs that people use in a shell on a host of a network."""
 
@@ -149,8 +151,8 @@ def _is_binary(path: str) -> bool:
 
 
 def find(name: str) -> str | None:
-    """The path of a program, in PATH or where distributions put root's programs."""
-    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:{SBIN}")
+    """The path of a program: in PATH, where distributions put root's programs, or in this package."""
+    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:{SBIN}:{PACKAGE / 'bin'}")
 
 
 def shared_libraries(program: str) -> list[str]:
