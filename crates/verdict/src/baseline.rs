@@ -153,8 +153,9 @@ impl Baseline {
 
 impl OneWay {
     fn of(observations: &Observations, idle: &[&Echo], rtt_limit_ns: f64) -> Option<Self> {
-        let unloaded = echoes(&observations.phases, &[PhaseKind::Idle, PhaseKind::CoolDown]);
-        let drift = Drift::fit(unloaded.into_iter(), rtt_limit_ns)?;
+        // Echoes as fast as those of the idle path have met no queue in either direction, in whichever phase.
+        let all = observations.phases.iter().flat_map(|phase| &phase.echoes);
+        let drift = Drift::fit(all, rtt_limit_ns)?;
         let removed = |direction: Direction| -> Option<(f64, f64)> {
             let values: Vec<f64> = idle
                 .iter()

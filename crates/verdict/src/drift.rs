@@ -1,4 +1,4 @@
-//! The drift between the clocks of the two ends, from the one-way delays of an unloaded path.
+//! The drift between the clocks of the two ends, from the one-way delays of echoes that met no queue.
 //!
 //! Queues and radio channels only add delay, so the lower envelope of the one-way values of an idle path is a straight
 //! line whose slope is the drift, with opposite signs in the two directions. The line is fitted with a Theil-Sen
@@ -26,7 +26,7 @@ pub(crate) struct Drift {
 }
 
 impl Drift {
-    /// Fits the drift to the echoes of unloaded phases; those slower than `rtt_limit_ns` are not used.
+    /// Fits the drift to the echoes that met no queue: those whose round-trip time is at most `rtt_limit_ns`.
     pub(crate) fn fit<'a>(echoes: impl Iterator<Item = &'a Echo>, rtt_limit_ns: f64) -> Option<Self> {
         let mut points: Vec<(f64, f64, f64)> = echoes
             .filter(|echo| echo.rtt_ns.is_some_and(|rtt| rtt as f64 <= rtt_limit_ns))
@@ -56,7 +56,7 @@ impl Drift {
         value_ns - sign * self.slope * (t_ns as f64 - self.from_ns)
     }
 
-    /// The uncertainty at a time. It grows with the distance from the unloaded phases.
+    /// The uncertainty at a time. It grows with the distance from the first and the last echo that was used.
     pub(crate) fn error_ns(&self, t_ns: i64) -> f64 {
         let t_ns = t_ns as f64;
         let outside = (self.from_ns - t_ns).max(t_ns - self.to_ns).max(0.0);

@@ -79,7 +79,8 @@ fn echo(path: &Path, random: &mut Random, phase: &mut Phase, t: f64) {
     let server_qdisc = path.queued(DOWN, 0, sent);
     if path.stamps[1] {
         let delay_ns = ns(server_qdisc + random.exponential(0.01));
-        phase.stages.push(StageDelay { t_ns: ns(sent), end: EndName::Server, stage: Stage::Qdisc, delay_ns });
+        let t_ns = ns(sent + path.mapping_ms);
+        phase.stages.push(StageDelay { t_ns, end: EndName::Server, stage: Stage::Qdisc, delay_ns });
     }
     let back = path.cross(random, DOWN, 1..=path.links[DOWN], sent + server_qdisc);
     let server_clock = |t: f64| t * (1.0 + path.drift) + path.offset_ms;
@@ -130,7 +131,7 @@ fn ladder(path: &Path, random: &mut Random, phase: &mut Phase, (from, name): (us
     let changed = path.kind == Kind::PathChanged && loaded(phase) && ttl >= 2;
     let network = if changed { 9 } else { 0 };
     // The mapping of the server's clock is not exact.
-    let shift = if from == 1 { random.within(-10.0, 10.0) } else { 0.0 };
+    let shift = if from == 1 { path.mapping_ms + random.within(-5.0, 5.0) } else { 0.0 };
     phase.ladder.push(LadderProbe {
         t_ns: ns(t + shift),
         end: name,

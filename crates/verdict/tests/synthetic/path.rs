@@ -5,6 +5,9 @@ use super::random::Random;
 pub(crate) const UP: usize = 0;
 pub(crate) const DOWN: usize = 1;
 
+/// How much a queue varies within 100 ms, as a part of its longest delay.
+const NOISE: f64 = 0.15;
+
 /// What happens on the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
@@ -45,7 +48,7 @@ impl Queue {
                 return self.most_ms * since / self.fill_ms;
             }
             let part = ((since - self.fill_ms) / self.period_ms + self.phase).fract();
-            self.most_ms * (self.low + (1.0 - self.low) * part)
+            (self.most_ms * (self.low + (1.0 - self.low) * part + self.noise(t))).max(0.0)
         };
         if t < start {
             0.0
@@ -55,6 +58,13 @@ impl Queue {
             // It drains as fast as the link sends.
             (filled(end) - (t - end)).max(0.0)
         }
+    }
+
+    /// Bursts of several flows: random from 100 ms to 100 ms, and linear in between.
+    fn noise(&self, t: f64) -> f64 {
+        let at = |tenth: f64| Random::new(tenth as u64 + (self.phase * 1e9) as u64).within(-NOISE, NOISE);
+        let (tenth, part) = ((t / 100.0).floor(), (t / 100.0).fract());
+        at(tenth) * (1.0 - part) + at(tenth + 1.0) * part
     }
 
     /// The median when it has filled.
@@ -94,6 +104,10 @@ pub(crate) struct Path {
     /// The mean of the jitter of the first link, and whether it has a heavy tail.
     pub(crate) jitter_ms: f64,
     pub(crate) heavy: bool,
+    /// The mean of the jitter of every link.
+    pub(crate) forwarding_ms: f64,
+    /// The error of the mapping of the server's clock to the client's.
+    pub(crate) mapping_ms: f64,
     pub(crate) drift: f64,
     pub(crate) offset_ms: f64,
     pub(crate) stamps: [bool; 2],
@@ -146,6 +160,8 @@ impl Path {
             rate_bps,
             jitter_ms: if wifi { random.magnitude(0.2, 2.0) } else { 0.05 },
             heavy: wifi,
+            forwarding_ms: random.magnitude(0.01, 0.3),
+            mapping_ms: random.within(-25.0, 25.0),
             drift: random.within(-100e-6, 100e-6),
             offset_ms: random.within(-1e6, 1e6),
             stamps: [random.chance(0.7), random.chance(0.9)],
@@ -248,7 +264,9 @@ impl Path {
         let count = (high + 1).saturating_sub(low);
         for step in 0..count {
             let link = if direction == UP { low + step } else { high - step };
-            t += self.queued(direction, link, t) + self.delays[direction][link - 1];
+            t += self.queued(direction, link, t)
+                + self.delays[direction][link - 1]
+                + random.exponential(self.forwarding_ms);
             if link == 1 {
                 // A busy radio channel makes access to it less regular.
                 let busy = if self.wifi && self.loaded(t) { 1.5 } else { 1.0 };
