@@ -14,6 +14,7 @@ mod goodput;
 mod grade;
 pub mod input;
 mod ladder;
+mod likelihood;
 mod load;
 mod local;
 mod locate;

@@ -10,7 +10,8 @@ use bufferscope_verdict::judge;
 use bufferscope_verdict::verdict::{OutcomeKind, PhaseVerdict, Place, Where};
 
 use synthetic::observe::observe;
-use synthetic::path::{DOWN, Kind, Path, Queue, UP};
+use synthetic::path::{DOWN, Kind, Path, UP};
+use synthetic::queue::Queue;
 use synthetic::random::Random;
 
 /// The seeds of the method's thresholds are below 100,000.

@@ -2,4 +2,5 @@
 
 pub(crate) mod observe;
 pub(crate) mod path;
+pub(crate) mod queue;
 pub(crate) mod random;
