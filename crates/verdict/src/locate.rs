@@ -178,7 +178,7 @@ impl Case<'_> {
         let second = if worth_naming(side.own_ns, side.delay_ns) {
             Some(certain(&path, qdisc(&path), STAMPED, share))
         } else {
-            posterior.pair.filter(|_| posterior.two > 0.5).map(|(_, smaller, larger_share)| {
+            posterior.pair.map(|(_, smaller, larger_share)| {
                 let location = on_link(&path, u8::try_from(smaller + 1).unwrap_or(u8::MAX));
                 certain(&path, location, posterior.two.min(crate::model::CEILING), 1.0 - larger_share)
             })

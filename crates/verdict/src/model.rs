@@ -18,6 +18,7 @@ pub(crate) const CEILING: f64 = 0.99;
 const CONTRADICTION: f64 = 0.9;
 /// The weight of the ladder that is sent in the direction of the load if they contradict each other.
 const FORWARD: f64 = 0.7;
+
 /// What is asked: in which directions the delay rises, and how probable each link is before the measurement.
 #[derive(Clone, Debug)]
 pub(crate) struct Question {
@@ -33,7 +34,7 @@ pub(crate) struct LinkPosterior {
     pub(crate) links: Vec<f64>,
     /// The probability of two queues.
     pub(crate) two: f64,
-    /// The most probable pair: the larger one, the smaller one, and the share of the larger one.
+    /// If two are more probable than one: the larger one, the smaller one, and the share of the larger one.
     pub(crate) pair: Option<(usize, usize, f64)>,
     /// Whether the ladders of the two ends contradict each other.
     pub(crate) contradictory: bool,
@@ -81,7 +82,7 @@ fn reconcile(question: &Question, tables: &[Table], posterior: &mut Posterior) {
             let pairs = forward.links.iter().zip(&backward.links);
             both.links = pairs.map(|(forward, backward)| FORWARD * forward + (1.0 - FORWARD) * backward).collect();
             both.contradictory = true;
-            both.two = 0.0;
+            (both.two, both.pair) = (0.0, None);
         }
     }
 }
@@ -138,30 +139,41 @@ impl Models {
     fn marginals(&self, question: &Question) -> [Option<LinkPosterior>; 2] {
         [0, 1].map(|at| {
             let links = question.priors[at].as_ref()?.len();
-            let mut posterior = LinkPosterior { links: vec![0.0; links], ..LinkPosterior::default() };
-            let mut most = 0.0;
+            let is_two = |steps: &Steps| matches!(steps, Steps::Two(..));
+            let two: f64 = self.models.iter().filter(|model| is_two(&model.0[at])).map(|model| model.1).sum();
+            let pair = self.best_pair(at).filter(|_| two > 0.5);
+            let mut posterior = LinkPosterior { links: vec![0.0; links], two, pair, contradictory: false };
             for (steps, probability) in &self.models {
                 match steps[at] {
                     Steps::None => {}
                     Steps::One(link) => posterior.links[link] += probability,
-                    Steps::Two(a, b, share) => {
-                        posterior.two += probability;
-                        let even = share * 2 == TENTHS;
-                        let larger = if share * 2 >= TENTHS { a } else { b };
-                        posterior.links[larger] += if even { probability / 2.0 } else { *probability };
-                        if even {
+                    Steps::Two(a, b, share) => match pair {
+                        // Whichever of two nearly equal queues is the larger one, the most probable model names it.
+                        Some((larger, smaller, _)) if larger.min(smaller) == a && larger.max(smaller) == b => {
+                            posterior.links[larger] += probability;
+                        }
+                        _ if share * 2 == TENTHS => {
+                            posterior.links[a] += probability / 2.0;
                             posterior.links[b] += probability / 2.0;
                         }
-                        if *probability > most {
-                            most = *probability;
-                            let part = share.max(TENTHS - share) as f64 / TENTHS as f64;
-                            posterior.pair = Some((larger, a + b - larger, part));
-                        }
-                    }
+                        _ => posterior.links[if share * 2 > TENTHS { a } else { b }] += probability,
+                    },
                 }
             }
             Some(posterior)
         })
+    }
+
+    /// The most probable pair of queues in a direction: the larger one, the smaller one, and the share of the larger one.
+    fn best_pair(&self, at: usize) -> Option<(usize, usize, f64)> {
+        let pairs = self.models.iter().filter(|model| matches!(model.0[at], Steps::Two(..)));
+        match pairs.max_by(|a, b| a.1.total_cmp(&b.1))?.0[at] {
+            Steps::Two(a, b, share) => {
+                let larger = if share * 2 >= TENTHS { a } else { b };
+                Some((larger, a + b - larger, share.max(TENTHS - share) as f64 / TENTHS as f64))
+            }
+            Steps::None | Steps::One(_) => None,
+        }
     }
 
     fn excluded(&self, tables: &[Table]) -> Vec<Option<&'static str>> {

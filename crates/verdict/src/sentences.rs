@@ -12,21 +12,33 @@ const NOTICEABLE_NS: i64 = 10_000_000;
 /// The five sentences.
 pub(crate) fn sentences(observations: &Observations, idle: &Idle, phases: &[PhaseVerdict]) -> [String; 5] {
     let worst = worst(phases);
+    let slowest = phases.iter().max_by_key(|phase| added(phase));
     [
         speed(phases),
-        latency(idle, worst),
+        latency(idle, slowest),
         place(worst, phases),
         certainty(worst, phases),
         cure(observations, worst, phases),
     ]
 }
 
-/// The phase with the longest delay. Phases with a queue that has a place come first.
+/// The phase whose outcome matters most; of several, the one with the longest delay.
 fn worst(phases: &[PhaseVerdict]) -> Option<&PhaseVerdict> {
-    phases.iter().max_by_key(|phase| {
-        let added = phase.numbers.added.p95_ns.or(phase.numbers.added.max_ns);
-        (phase.outcome.kind == OutcomeKind::Queue, !phase.locations.is_empty(), added)
-    })
+    let rank = |kind: OutcomeKind| match kind {
+        OutcomeKind::Queue => 6,
+        OutcomeKind::OtherTraffic => 5,
+        OutcomeKind::PathChanged => 4,
+        OutcomeKind::CannotTell => 3,
+        OutcomeKind::NotFilled => 2,
+        OutcomeKind::Managed => 1,
+        OutcomeKind::Clean => 0,
+    };
+    phases.iter().max_by_key(|phase| (rank(phase.outcome.kind), !phase.locations.is_empty(), added(phase)))
+}
+
+/// The longest added delay that is known.
+fn added(phase: &PhaseVerdict) -> Option<i64> {
+    phase.numbers.added.p95_ns.or(phase.numbers.added.max_ns)
 }
 
 /// The best goodput of a direction.
@@ -81,9 +93,10 @@ fn place(worst: Option<&PhaseVerdict>, phases: &[PhaseVerdict]) -> String {
         }
         OutcomeKind::Managed => "Only the load itself waits: a device on the way manages its queue well.".to_owned(),
         OutcomeKind::Clean => "No queue builds up on the way, even at full load.".to_owned(),
-        OutcomeKind::NotFilled => {
-            "The test did not fill your connection, so it cannot tell how long its queues become.".to_owned()
-        }
+        OutcomeKind::NotFilled => format!(
+            "The {} did not fill your connection, so the test cannot tell how long its queues become.",
+            phase_name(phase.kind)
+        ),
         OutcomeKind::OtherTraffic => {
             "Other programs or people used the connection during the test, and their packets were in the queue."
                 .to_owned()
@@ -122,12 +135,16 @@ fn standing(phase: &PhaseVerdict, direction: Direction) -> i64 {
 }
 
 fn wait(queue: &Where) -> String {
-    let direction = name(queue.direction);
-    let second = queue
-        .second
-        .as_ref()
-        .map_or(String::new(), |second| format!(", and for {} of the delay {}", percent(second.share), at(second)));
-    format!("{direction} packets wait {}{second}", at(&queue.answer))
+    let (direction, place) = (name(queue.direction), at(&queue.answer));
+    match &queue.second {
+        Some(second) => format!(
+            "{direction} packets wait {place} ({} of the delay) and {} ({})",
+            percent(queue.answer.share),
+            at(second),
+            percent(second.share)
+        ),
+        None => format!("{direction} packets wait {place}"),
+    }
 }
 
 /// The place of an answer without its probability.

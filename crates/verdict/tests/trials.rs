@@ -16,7 +16,7 @@ use synthetic::random::Random;
 
 /// The seeds of the method's thresholds are below 100,000.
 const FIRST_SEED: u64 = 700_000;
-const TRIALS: u64 = 400;
+const TRIALS: u64 = 500;
 /// Queues that are this many times as long as a rise must be are to be found; shorter ones may be.
 const CLEAR: f64 = 1.3;
 

@@ -54,6 +54,17 @@ fn other_outcomes_have_their_sentences() {
     assert_eq!(clean[4], "There is nothing to do.");
     let managed = Test::new(PhaseKind::Download, 0.0, 0.0).flow(Direction::Down, |flow, _| flow.srtt_ns = 80 * MS);
     assert!(managed.judge().sentences[2].contains("manages its queue"));
+    let short =
+        Test::new(PhaseKind::Download, 0.0, 0.0).flow(Direction::Down, |flow, _| flow.rwnd_limited_us = flow.busy_us);
+    assert_eq!(
+        short.judge().sentences[2],
+        "The download did not fill your connection, so the test cannot tell how long its queues become."
+    );
+    let two = Test::new(PhaseKind::Upload, 250.0, 0.0).ladder(EndName::Client, [Some(0.0), Some(150.0), Some(150.0)]);
+    assert_eq!(
+        two.judge().sentences[2],
+        "Upload packets wait at the router's uplink or its modem (60 % of the delay) and at the last link to the server (40 %)."
+    );
     let nowhere = Test::new(PhaseKind::Upload, 250.0, 0.0).judge().sentences;
     assert_eq!(
         nowhere[2],
