@@ -1,10 +1,10 @@
 //! The facts that a verdict rests on, and what limits it.
 
 use crate::baseline::Baseline;
-use crate::input::{LinkKind, Observations};
+use crate::input::{EndName, LinkKind, Observations, Stage};
 use crate::ladder::Lengths;
 use crate::outcome::{name, phase_name};
-use crate::verdict::{Fact, Idle, PhaseVerdict};
+use crate::verdict::{Fact, Idle, PhaseVerdict, Place};
 use crate::words::{count, delay, percent, rate};
 
 /// The facts.
@@ -32,8 +32,8 @@ pub(crate) fn evidence(idle: &Idle, phases: &[PhaseVerdict]) -> Vec<Fact> {
         for stage in &phase.stages {
             let end = end_name(stage.end);
             let place = match stage.stage {
-                crate::input::Stage::SendBuffer => "send buffer",
-                crate::input::Stage::Qdisc => "queueing discipline",
+                Stage::SendBuffer => "send buffer",
+                Stage::Qdisc => "queueing discipline",
             };
             ns(format!("median delay in the {end}'s {place}, {load}"), stage.delay.p50_ns);
         }
@@ -53,10 +53,10 @@ pub(crate) fn evidence(idle: &Idle, phases: &[PhaseVerdict]) -> Vec<Fact> {
     facts
 }
 
-fn end_name(end: crate::input::EndName) -> &'static str {
+fn end_name(end: EndName) -> &'static str {
     match end {
-        crate::input::EndName::Client => "client",
-        crate::input::EndName::Server => "server",
+        EndName::Client => "client",
+        EndName::Server => "server",
     }
 }
 
@@ -84,6 +84,26 @@ pub(crate) fn warnings(
     }
     if let Some(queue_ns) = baseline.queue_ns {
         warn(format!("The idle path was not idle: a queue of {} came and went.", delay(queue_ns)));
+    }
+    for (end, name) in [(&observations.ends.client, "client"), (&observations.ends.server, "server")] {
+        if !end.unknown.is_empty() {
+            warn(format!("Not known on the {name}: {}.", end.unknown.join(", ")));
+        }
+    }
+    for end in [EndName::Client, EndName::Server] {
+        let unclear = phases.iter().flat_map(|phase| &phase.locations).any(|found| {
+            let places: Vec<Place> = found.answer.locations.iter().map(|location| location.place).collect();
+            match end {
+                EndName::Client => [Place::ClientQdisc, Place::ClientDriver].iter().all(|place| places.contains(place)),
+                EndName::Server => [Place::ServerQdisc, Place::ServerDriver].iter().all(|place| places.contains(place)),
+            }
+        });
+        if unclear && !observations.ends.get(end).software_stamps {
+            let name = end_name(end);
+            warn(format!(
+                "The network driver of the {name} does not stamp packets, so its queue is not seen separately."
+            ));
+        }
     }
     for phase in phases {
         let load = phase_name(phase.kind);

@@ -1,6 +1,6 @@
 //! Delays in the ends: the kernels' transmit timestamps and the state of the queues.
 
-use crate::input::{EndName, Observations, Phase, PhaseKind, Stage};
+use crate::input::{EndName, Phase, PhaseKind, Stage};
 use crate::series::Series;
 use crate::statistics::{median, spread};
 use crate::verdict::StageNumbers;
@@ -45,14 +45,8 @@ pub(crate) fn busiest(phase: &Phase) -> Option<f64> {
         let samples = phase.local.iter().filter(move |sample| sample.end == end);
         median(samples.filter_map(|sample| {
             let [busy, softirq] = [sample.cpu_busy, sample.softirq].map(|part| part.filter(|part| part.is_finite()));
-            busy.into_iter().chain(softirq).reduce(f64::max)
+            busy.into_iter().chain(softirq).reduce(f64::max).map(|part| part.clamp(0.0, 1.0))
         }))
     };
     of(EndName::Client).into_iter().chain(of(EndName::Server)).reduce(f64::max)
-}
-
-/// Whether the driver of an end says when it takes packets.
-pub(crate) fn has_stamps(observations: &Observations, phase: &Phase, end: EndName) -> bool {
-    let stamps = phase.stages.iter().filter(|delay| delay.end == end && delay.stage == Stage::Qdisc).count();
-    observations.ends.get(end).software_stamps && stamps >= LEAST
 }

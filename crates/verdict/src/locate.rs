@@ -25,6 +25,8 @@ const STAMPED: f64 = 0.97;
 /// A link at least this many times as fast as the goodput is hardly the bottleneck; it may be slower behind a switch.
 const FAST: f64 = 4.0;
 const FAST_WEIGHT: f64 = 0.2;
+/// The part of a link's probability that its queueing discipline gets if timestamps show that it is not there.
+const UNLIKELY: f64 = 0.01;
 /// Wi-Fi carries about this part of the rate that the driver reports.
 const WIFI_PART: f64 = 0.6;
 
@@ -191,9 +193,10 @@ impl Case<'_> {
     /// them it is; without them the backlog does, or nothing.
     fn split(&self, side: &Side, mut links: Vec<f64>) -> (f64, Vec<f64>) {
         let end = side.direction.sender();
-        let stamped = side.own.is_some() && local::has_stamps(self.observations, self.phase, end);
-        let part = if stamped || side.own.is_some() {
-            0.01
+        // What timestamps show is subtracted already, and `noqueue` has no queue.
+        let without = self.observations.ends.get(end).qdisc.as_deref() == Some("noqueue");
+        let part = if side.own.is_some() || without {
+            UNLIKELY
         } else {
             let rate = self.rate(side.direction).unwrap_or(0.0);
             local::backlog_share(self.phase, end, rate, side.delay_ns).unwrap_or(0.5)

@@ -15,6 +15,9 @@ const FILL_BIN_NS: i64 = 250_000_000;
 /// The size of an IP packet per payload: 1500 / 1448 bytes (TCP with timestamps).
 const HEADER_FACTOR: f64 = 1500.0 / 1448.0;
 
+/// A direction with this part of a short rise has most of it.
+const MOST_OF_RISE: f64 = 0.7;
+
 /// The delays that a loaded phase adds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Added {
@@ -43,15 +46,15 @@ impl Added {
         let total_ns = steady(&total);
         let one_way_ns = [0, 1].map(|at| one_way[at].as_ref().and_then(steady));
         let loaded = phase.kind.loaded();
-        let rises = total_ns.is_some_and(|rise| rise > baseline.threshold_ns(loaded));
-        let mut rising = [false; 2];
-        if rises {
-            rising = match one_way_ns {
-                [Some(up), Some(down)] => by_one_way([up, down], baseline),
-                // Without one-way changes, the delay is in the direction of the load.
-                _ => DIRECTIONS.map(|direction| loaded == [direction]),
-            };
-        }
+        let total_rises = total_ns.is_some_and(|rise| rise > baseline.threshold_ns(loaded));
+        let rising = match one_way_ns {
+            _ if !total_rises => [false; 2],
+            [Some(up), Some(down)] => by_one_way([up, down], loaded, baseline),
+            // Without one-way changes, the delay is in the direction of the load.
+            _ => DIRECTIONS.map(|direction| loaded == [direction]),
+        };
+        // Two rises that are each too short are no rise; without one-way changes there is only the sum.
+        let rises = total_rises && (rising != [false; 2] || one_way[0].is_none());
         Self { total, one_way, total_ns, rises, rising }
     }
 
@@ -61,10 +64,14 @@ impl Added {
     }
 }
 
-/// The directions whose delay rises; at least the one that rises more.
-fn by_one_way(rises: [f64; 2], baseline: &Baseline) -> [bool; 2] {
+/// The directions whose delay rises. If the round-trip time rises and each direction too little, that of the load counts if it
+/// has most of the rise.
+fn by_one_way(rises: [f64; 2], loaded: &[Direction], baseline: &Baseline) -> [bool; 2] {
     let above = [0, 1].map(|at| rises[at] > baseline.one_way_threshold_ns(DIRECTIONS[at]));
-    if above == [false, false] { [rises[0] >= rises[1], rises[1] > rises[0]] } else { above }
+    if above != [false; 2] {
+        return above;
+    }
+    [0, 1].map(|at| loaded == [DIRECTIONS[at]] && rises[at] > MOST_OF_RISE * (rises[0] + rises[1]))
 }
 
 /// The numbers of a phase.

@@ -13,6 +13,10 @@ use crate::words::{delay, percent};
 const LEAST_ECHOES: usize = 20;
 /// The load's own round-trip time must rise at least this much if nothing else does.
 const LEAST_OWN_RISE_NS: f64 = 5e6;
+/// Flow queueing delays others a little, by the packets of other queues: by less than this ...
+const SHORT_NS: f64 = 1e7;
+/// ... and the load itself by more than this many times as much.
+const ISOLATED: f64 = 4.0;
 /// A limit that holds for this part of the time is the limit.
 const HALF: f64 = 0.5;
 /// A processor that is busier than this is the limit.
@@ -50,6 +54,12 @@ pub(crate) struct Case<'a> {
 fn found(kind: OutcomeKind, text: impl Into<String>) -> Finding {
     let outcome = Outcome { kind, limit: None, text: text.into() };
     Finding { outcome, asked: Vec::new(), warnings: Vec::new() }
+}
+
+fn managed(own_ns: f64, others: &str) -> Finding {
+    let own = delay(own_ns);
+    let text = format!("the load's own round-trip time rises by {own}, and other packets {others}: flow queueing");
+    found(OutcomeKind::Managed, text)
 }
 
 fn others(queue_ns: f64) -> Finding {
@@ -91,6 +101,9 @@ impl Case<'_> {
             return others(queue_ns);
         }
         let loaded = self.phase.kind.loaded();
+        if let Some(own) = self.own_rise_ns().filter(|own| rise_ns < SHORT_NS && *own > ISOLATED * rise_ns) {
+            return managed(own, &format!("wait for only {}", delay(rise_ns)));
+        }
         let one_way = self.added.one_way[0].is_some();
         let rising = || DIRECTIONS.into_iter().filter(|direction| self.added.rising[index(*direction)]);
         let related = |direction: &Direction| loaded.contains(direction) || self.carries_acknowledgements(*direction);
@@ -134,28 +147,26 @@ impl Case<'_> {
         data.zip(self.baseline.rate(direction)).is_some_and(|(data, rate)| data * ACKNOWLEDGEMENTS >= HALF * rate)
     }
 
+    /// What the connections of the load say, in the directions that are loaded.
+    fn loads(&self) -> Vec<Load> {
+        self.numbers.directions.iter().filter(|numbers| numbers.loaded).filter_map(|numbers| numbers.load).collect()
+    }
+
+    /// The rise of the load's own round-trip time.
+    fn own_rise_ns(&self) -> Option<f64> {
+        self.loads().iter().filter_map(|load| load.rtt_rise_ns).max().map(|rise| rise as f64)
+    }
+
     fn flat(&self) -> Finding {
         if let Some(queue_ns) = self.baseline.queue_ns {
             return others(queue_ns);
         }
-        let loads: Vec<(Direction, Load)> = self
-            .numbers
-            .directions
-            .iter()
-            .filter(|numbers| numbers.loaded)
-            .filter_map(|numbers| Some((numbers.direction, numbers.load?)))
-            .collect();
+        let loads = self.loads();
         let least_ns = LEAST_OWN_RISE_NS.max(self.baseline.threshold_ns(self.phase.kind.loaded()));
-        let own = loads.iter().filter_map(|load| load.1.rtt_rise_ns).max().map(|rise| rise as f64);
-        if let Some(own) = own.filter(|own| *own > least_ns) {
-            let text = format!(
-                "the load's own round-trip time rises by {}, and other packets do not wait: flow queueing",
-                delay(own)
-            );
-            return found(OutcomeKind::Managed, text);
+        if let Some(own) = self.own_rise_ns().filter(|own| *own > least_ns) {
+            return managed(own, "do not wait");
         }
-        if let Some(marks) = loads.iter().filter_map(|load| load.1.marks).reduce(f64::max).filter(|part| *part > MARKED)
-        {
+        if let Some(marks) = loads.iter().filter_map(|load| load.marks).reduce(f64::max).filter(|part| *part > MARKED) {
             let text =
                 format!("{} of the load's packets were marked instead of queued: an AQM with ECN", percent(marks));
             return found(OutcomeKind::Managed, text);
@@ -171,8 +182,8 @@ impl Case<'_> {
     }
 
     /// Why the load may not have filled the path.
-    fn limit(&self, loads: &[(Direction, Load)]) -> Option<(Limit, String)> {
-        let most = |field: fn(&Load) -> Option<f64>| loads.iter().filter_map(|load| field(&load.1)).reduce(f64::max);
+    fn limit(&self, loads: &[Load]) -> Option<(Limit, String)> {
+        let most = |field: fn(&Load) -> Option<f64>| loads.iter().filter_map(field).reduce(f64::max);
         let limit = |limit, text: String| Some((limit, text));
         if let Some(part) = most(|load| load.rwnd_limited).filter(|part| *part > HALF) {
             return limit(

@@ -46,6 +46,22 @@ fn without_timestamps_the_backlog_decides() {
 }
 
 #[test]
+fn a_device_without_a_queueing_discipline_queues_in_its_driver() {
+    let mut test = raised();
+    test.observations.ends.client.qdisc = Some("noqueue".to_owned());
+    assert_eq!(places(&test.place()), [Place::ClientDriver]);
+}
+
+#[test]
+fn a_driver_without_timestamps_is_a_warning() {
+    let mut test = raised();
+    let warned = |test: &Test| test.judge().warnings.iter().any(|warning| warning.contains("does not stamp"));
+    assert!(!warned(&test));
+    test.observations.ends.client.software_stamps = false;
+    assert!(warned(&test));
+}
+
+#[test]
 fn the_rest_of_the_delay_may_be_in_the_network() {
     // 20 ms in the queueing discipline, and 30 ms at link 2.
     let test = Test::new(PhaseKind::Upload, 50.0, 0.0)

@@ -47,6 +47,17 @@ fn a_rise_exceeds_3_ms() {
 }
 
 #[test]
+fn two_short_rises_are_no_rise() {
+    // 2 + 2 ms exceed 3 ms, and no direction does.
+    assert_eq!(Test::new(PhaseKind::Upload, 2.0, 2.0).phase().outcome.kind, OutcomeKind::Clean);
+    // 2.6 of 3.4 ms are 76 %, in the direction of the load.
+    let most = Test::new(PhaseKind::Upload, 2.6, 0.8).phase();
+    assert_eq!(most.outcome.kind, OutcomeKind::Queue);
+    assert_eq!([most.numbers.directions[0].rises, most.numbers.directions[1].rises], [true, false]);
+    assert_eq!(Test::new(PhaseKind::Upload, 0.8, 2.6).phase().outcome.kind, OutcomeKind::Clean);
+}
+
+#[test]
 fn a_rise_exceeds_two_full_packets() {
     // 2 x 1514 bytes at 1 Mbit/s take 24.224 ms.
     let at = |up_ms| Test::new(PhaseKind::Upload, up_ms, 0.0).rate(Direction::Up, 1_000_000).phase();

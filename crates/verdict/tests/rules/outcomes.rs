@@ -31,6 +31,16 @@ fn a_load_that_waits_alone_is_managed() {
 }
 
 #[test]
+fn a_short_rise_beside_a_long_one_of_the_load_is_managed() {
+    // 8 ms for others, and 40 ms for the load itself.
+    let test = Test::new(PhaseKind::Upload, 8.0, 0.0).flow(Direction::Up, |flow, _| flow.srtt_ns = 60 * MS);
+    assert_eq!(limit(&test).0, OutcomeKind::Managed);
+    // Less than four times as long: one queue for all.
+    let test = Test::new(PhaseKind::Upload, 9.0, 0.0).flow(Direction::Up, |flow, _| flow.srtt_ns = 55 * MS);
+    assert_eq!(limit(&test).0, OutcomeKind::Queue);
+}
+
+#[test]
 fn congestion_marks_without_delay_are_managed() {
     // 10 Mbit/s are 863 segments a second; 10 of them are marked.
     let test = flat().flow(Direction::Up, |flow, s| flow.delivered_ce = (10.0 * s) as u64);

@@ -178,7 +178,16 @@ impl Path {
         let queues = self.queues[direction].iter().filter(|queue| queue.link == link);
         let own: f64 =
             queues.map(|queue| loads.iter().map(|&(start, end)| queue.delay(t, start, end)).fold(0.0, f64::max)).sum();
-        own + self.others(direction, link, t)
+        own + self.others(direction, link, t) + self.packet(direction, link, t)
+    }
+
+    /// With flow queueing, a probe waits for the packet that is being sent, and sometimes for one more.
+    fn packet(&self, direction: usize, link: usize, t: f64) -> f64 {
+        let busy = self.loads(direction).iter().any(|&(start, end)| t >= start && t <= end);
+        if self.kind != Kind::FlowQueueing || link != 2 || !busy {
+            return 0.0;
+        }
+        1514.0 * 8.0 / self.rate_bps[direction] * 1e3 * Random::new((t * 1e3) as u64).within(0.0, 1.5)
     }
 
     fn others(&self, direction: usize, link: usize, t: f64) -> f64 {
