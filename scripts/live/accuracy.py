@@ -156,7 +156,7 @@ def judge(trial: Trial, engine: str) -> Judged:
     if found is None:
         return Judged(trial, "failed", "", 0.0, False, None, None, f"no phase {phase}: {end['reason']}")
     outcome = found["outcome"]["kind"]
-    answer = next((each["answer"] for each in found["locations"] if each["direction"] == planted.direction), None)
+    answer = next((each["answer"] for each in found["where"] if each["direction"] == planted.direction), None)
     locations = answer["locations"] if answer else []
     probability = answer["probability"] if answer else 0.0
     named = ", ".join(f"{each['place']} {each['link']}" for each in locations)
