@@ -14,6 +14,9 @@ __version__: str
 TABLES: dict[str, list[str]]
 """The records' tables, each with its columns in order."""
 
+OPTIONAL_TABLES: list[str]
+"""The tables of which a run without rows has no file."""
+
 WORDS: dict[str, dict[str, list[str]]]
 """For each table, its columns that hold only certain words, each with these words."""
 

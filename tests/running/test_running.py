@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from laboratory import ENDLESS, SMALL, SWEEP, Answer, files, start, write
+from laboratory import ENDLESS, SMALL, SWEEP, TABLES, Answer, files, start, write
 
 import bufferscope as bs
 from bufferscope.engines.guest import engine as guest
@@ -28,7 +28,7 @@ def test_records_are_the_same_bytes_however_many_jobs_there_are(tmp_path: Path) 
     one = bs.run(lab, seed=3, repeat=2, jobs=1, out=tmp_path / "one")
     four = bs.run(lab, seed=3, repeat=2, jobs=4, out=tmp_path / "four")
     assert [run.id for run in one.runs] == [run.id for run in four.runs]
-    assert len(records(tmp_path / "one")) == 3 * 2 * len(bs.TABLES)
+    assert len(records(tmp_path / "one")) == 3 * 2 * len(TABLES)
     assert records(tmp_path / "one") == records(tmp_path / "four")
 
 

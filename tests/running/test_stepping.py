@@ -14,9 +14,10 @@ import numpy as np
 import polars as pl
 import pytest
 from dumbbell import dumbbell, pfifo
-from laboratory import SMALL, SWEEP, write
+from laboratory import SMALL, SWEEP, TABLES, write
 
 import bufferscope as bs
+from bufferscope._core import OPTIONAL_TABLES
 from bufferscope.analysis import findings
 from bufferscope.base import machine
 
@@ -53,7 +54,8 @@ def test_a_run_in_steps_is_the_run_that_is_stored(tmp_path: Path) -> None:
 
     saved = run.save(tmp_path / "steps")
     assert saved.path == tmp_path / "steps" / "lab" / run.id
-    for table in bs.TABLES:
+    assert not [table for table in OPTIONAL_TABLES if (saved.path / f"{table}.parquet").exists()]
+    for table in TABLES:
         name = f"{table}.parquet"
         assert (saved.path / name).read_bytes() == (stored.path / name).read_bytes()
     assert saved.scenario == stored.scenario
@@ -167,7 +169,7 @@ def test_the_same_calls_give_the_same_bytes(tmp_path: Path) -> None:
         return {file.name: file.read_bytes() for file in path.glob("*.parquet")}
 
     assert made("one", 0.5) == made("other", 0.25)
-    assert len(made("one", 1)) == len(bs.TABLES)
+    assert len(made("one", 1)) == len(TABLES)
 
 
 def test_an_experiment_comes_from_a_name_a_file_a_text_or_an_object(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any, cast
 import polars as pl
 import pytest
 from handmade import SCHEMAS
-from laboratory import DAMAGE, MORE, SMALL, SWEEP, Answer, files, start, write
+from laboratory import DAMAGE, MORE, SMALL, SWEEP, TABLES, Answer, files, start, write
 from polars.testing import assert_frame_equal
 
 import bufferscope as bs
@@ -101,9 +101,9 @@ def test_all_that_is_known_of_a_run_is_the_same(both: tuple[bs.Result, bs.Result
 
 def test_a_sweep_is_a_few_files(both: tuple[bs.Result, bs.Result]) -> None:
     single, sweep = both
-    assert len(files(single.runs[0].experiment_dir)) == 12 * (1 + len(bs.TABLES))
+    assert len(files(single.runs[0].experiment_dir)) == 12 * (1 + len(TABLES))
     # Partitions of two runs: there are at least six.
-    assert len(files(sweep.runs[0].experiment_dir)) == 6 * (1 + len(bs.TABLES))
+    assert len(files(sweep.runs[0].experiment_dir)) == 6 * (1 + len(TABLES))
 
 
 def test_what_is_loaded_is_what_was_run(both: tuple[bs.Result, bs.Result]) -> None:

@@ -45,6 +45,9 @@ SCHEMAS: dict[str, dict[str, type[pl.DataType]]] = {
     "retransmissions": {"t_ns": pl.Int64, "flow": pl.String, "bytes": pl.Int64, "kind": pl.String,
                         "spurious": pl.Boolean},
     "one_way": {"t_ns": pl.Int64, "flow": pl.String, "way": pl.String, "change_ns": pl.Int64},
+    "hops": {"t_ns": pl.Int64, "ladder": pl.String, "ttl": pl.Int64, "address": pl.String, "rtt_ns": pl.Int64,
+             "kind": pl.String, "mpls": pl.Boolean},
+    "stages": {"t_ns": pl.Int64, "end": pl.String, "stage": pl.String, "delay_ns": pl.Int64},
 }  # fmt: skip
 
 TCP = {"kind": "tcp", "flows": 1, "bytes": None, "congestion": "reno", "ecn": False}

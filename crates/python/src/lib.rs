@@ -72,6 +72,7 @@ mod _core {
         module.add("PROTOCOL", PROTOCOL)?;
         module.add("MSS_BYTES", sizes::MSS_BYTES)?;
         module.add("TABLES", tables(module.py())?)?;
+        module.add("OPTIONAL_TABLES", optional_tables())?;
         module.add("WORDS", words_of_columns(module.py())?)?;
         module.add("QDISCS", qdiscs(module.py())?)?;
         module.add("PURPOSES", words(module.py(), |kind| kind.purpose)?)?;
@@ -117,6 +118,11 @@ mod _core {
             tables.set_item(table.name(), columns)?;
         }
         Ok(tables)
+    }
+
+    /// The tables of which a run without rows has no file.
+    fn optional_tables() -> Vec<&'static str> {
+        Table::ALL.into_iter().filter(|table| table.is_optional()).map(Table::name).collect()
     }
 
     fn tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {

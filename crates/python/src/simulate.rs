@@ -139,7 +139,8 @@ impl Watch {
 /// The summary as JSON, with the number of rows of each table.
 pub(crate) fn to_json(summary: &Summary<Recorded>) -> String {
     let mut value = serde_json::to_value(summary).expect("plain data is written as JSON");
-    let counts = Table::ALL.iter().map(|&table| (table.name().to_owned(), summary.output.rows(table).into()));
+    let tables = Table::ALL.into_iter().filter(|table| !table.is_optional());
+    let counts = tables.map(|table| (table.name().to_owned(), summary.output.rows(table).into()));
     value["tables"] = Value::Object(counts.collect());
     value.to_string()
 }

@@ -35,9 +35,12 @@ pub use parquet_sink::ParquetSink;
 pub use partition::{Partition, RunOfPartition};
 pub use recorder::Recorder;
 pub use rows::{
-    CapacityRow, Datagrams, DropRow, EstimateRow, FlowRow, OneWayRow, ProbeRow, QueueRow, RetransmissionRow,
-    RoundTripRow, SojournRow, TransferRow,
+    CapacityRow, Datagrams, DropRow, EstimateRow, FlowRow, HopRow, OneWayRow, ProbeRow, QueueRow, RetransmissionRow,
+    RoundTripRow, SojournRow, StageRow, TransferRow,
 };
 pub use schema::{schema, words};
 pub use sink::{MemorySink, RecordsError, RowCounts, Sink};
-pub use value::{Direction, DropReason, FlowDirection, FlowState, Half, Layer, Method, Observed, RetransmissionKind};
+pub use value::{
+    Answer, Direction, DropReason, End, FlowDirection, FlowState, Half, Layer, Method, Observed, RetransmissionKind,
+    Stage,
+};

@@ -1,7 +1,7 @@
 //! One Parquet file per table.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -18,9 +18,12 @@ use crate::{RecordsError, RowCounts, Sink, Table};
 /// readers can skip rows that they do not need.
 const ROW_GROUP_ROWS: usize = 64 * 1024;
 
-/// Streams each table into `<directory>/<table>.parquet`; all files are written, empty tables too.
+/// Streams each table into `<directory>/<table>.parquet`; all files are written, empty tables too, except those of
+/// [optional](Table::is_optional) tables.
 pub struct ParquetSink {
-    writers: [ArrowWriter<File>; Table::ALL.len()],
+    directory: PathBuf,
+    schemas: [SchemaRef; Table::ALL.len()],
+    writers: [Option<ArrowWriter<File>>; Table::ALL.len()],
     rows: RowCounts,
 }
 
@@ -35,13 +38,11 @@ impl ParquetSink {
         directory: &Path,
         schemas: &[SchemaRef; Table::ALL.len()],
     ) -> Result<Self, RecordsError> {
-        let writers = Table::ALL
-            .into_iter()
-            .map(|table| writer(directory, table, &schemas[table as usize]))
-            .collect::<Result<Vec<_>, _>>()?
-            .try_into()
-            .expect("one writer for each table");
-        Ok(Self { writers, rows: RowCounts::default() })
+        let mut writers = [const { None }; Table::ALL.len()];
+        for table in Table::ALL.into_iter().filter(|table| !table.is_optional()) {
+            writers[table as usize] = Some(writer(directory, table, &schemas[table as usize])?);
+        }
+        Ok(Self { directory: directory.to_owned(), schemas: schemas.clone(), writers, rows: RowCounts::default() })
     }
 }
 
@@ -49,14 +50,20 @@ impl Sink for ParquetSink {
     type Output = RowCounts;
 
     fn write(&mut self, table: Table, batch: &RecordBatch) -> Result<(), RecordsError> {
-        self.writers[table as usize].write(batch).map_err(failed(table))?;
+        let place = &mut self.writers[table as usize];
+        if place.is_none() {
+            *place = Some(writer(&self.directory, table, &self.schemas[table as usize])?);
+        }
+        place.as_mut().expect("created above").write(batch).map_err(failed(table))?;
         self.rows.add(table, batch.num_rows());
         Ok(())
     }
 
     fn finish(self) -> Result<RowCounts, RecordsError> {
         for (table, writer) in Table::ALL.into_iter().zip(self.writers) {
-            writer.close().map_err(failed(table))?;
+            if let Some(writer) = writer {
+                writer.close().map_err(failed(table))?;
+            }
         }
         Ok(self.rows)
     }

@@ -4,8 +4,8 @@ use arrow_array::RecordBatch;
 
 use crate::names::{Name, Names};
 use crate::rows::{
-    CapacityRow, DropRow, EstimateRow, FlowRow, OneWayRow, ProbeRow, QueueRow, RetransmissionRow, RoundTripRow, Row,
-    SojournRow, TransferRow,
+    CapacityRow, DropRow, EstimateRow, FlowRow, HopRow, OneWayRow, ProbeRow, QueueRow, RetransmissionRow, RoundTripRow,
+    Row, SojournRow, StageRow, TransferRow,
 };
 use crate::{RecordsError, Sink, Table, Tables, schema};
 
@@ -32,6 +32,8 @@ pub struct Recorder<S: Sink> {
     round_trips: Vec<RoundTripRow>,
     retransmissions: Vec<RetransmissionRow>,
     one_way: Vec<OneWayRow>,
+    hops: Vec<HopRow>,
+    stages: Vec<StageRow>,
 }
 
 impl<S: Sink> Recorder<S> {
@@ -50,6 +52,8 @@ impl<S: Sink> Recorder<S> {
             round_trips: Vec::new(),
             retransmissions: Vec::new(),
             one_way: Vec::new(),
+            hops: Vec::new(),
+            stages: Vec::new(),
         }
     }
 
@@ -125,6 +129,16 @@ impl<S: Sink> Recorder<S> {
         self.output.push(&mut self.one_way, row);
     }
 
+    /// One probe that was to reach only a hop of the path.
+    pub fn hop(&mut self, row: HopRow) {
+        self.output.push(&mut self.hops, row);
+    }
+
+    /// One stay of a probe in one of its sender's own queues.
+    pub fn stage(&mut self, row: StageRow) {
+        self.output.push(&mut self.stages, row);
+    }
+
     /// The text of a name of this recorder.
     pub fn text(&self, name: Name) -> String {
         let mut text = String::new();
@@ -156,6 +170,8 @@ impl<S: Sink> Recorder<S> {
             Table::RoundTrips => self.output.batch(&self.round_trips),
             Table::Retransmissions => self.output.batch(&self.retransmissions),
             Table::OneWay => self.output.batch(&self.one_way),
+            Table::Hops => self.output.batch(&self.hops),
+            Table::Stages => self.output.batch(&self.stages),
         }
     }
 
@@ -172,6 +188,8 @@ impl<S: Sink> Recorder<S> {
         self.output.flush(&mut self.round_trips);
         self.output.flush(&mut self.retransmissions);
         self.output.flush(&mut self.one_way);
+        self.output.flush(&mut self.hops);
+        self.output.flush(&mut self.stages);
         match self.output.error {
             None => self.output.sink.finish(),
             Some(error) => Err(error),

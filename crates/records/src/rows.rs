@@ -6,7 +6,8 @@ use arrow_schema::Field;
 use crate::Table;
 use crate::names::{Name, Names};
 use crate::value::{
-    Direction, DropReason, FlowDirection, FlowState, Half, Layer, Method, Observed, RetransmissionKind, Value,
+    Answer, Direction, DropReason, End, FlowDirection, FlowState, Half, Layer, Method, Observed, RetransmissionKind,
+    Stage, Value,
 };
 
 /// A row type: one table's columns.
@@ -333,16 +334,52 @@ row! {
 }
 
 row! {
-    /// One packet that was captured at two vantage points.
+    /// One packet whose times at two places are known: captured at two vantage points, or a probe of a live
+    /// measurement, which goes with the data on its way to the server and with the acknowledgements on its way back.
     OneWayRow in OneWay {
-        /// When it passed the first of them.
+        /// When it passed the first of them. For both ways of a probe, when the client sent it.
         t_ns: u64,
         /// The flow.
         flow: Name,
         /// Whether it went with the data or with the acknowledgements.
         way: FlowDirection,
-        /// By how much its delay between the two vantage points exceeded the smallest. The offset of the clocks cancels
-        /// out.
+        /// By how much its delay between the two places exceeded the smallest. The offset of the clocks cancels out, but
+        /// in a live measurement their drift does not.
         change_ns: u64,
+    }
+}
+
+row! {
+    /// One probe of a live measurement that was to reach only a hop of the path, because its TTL was limited.
+    HopRow in Hops {
+        /// When it was sent.
+        t_ns: u64,
+        /// The end that sent it. Hops are counted from this end.
+        ladder: End,
+        /// Its TTL: the number of the hop.
+        ttl: u64,
+        /// The hop's address; `None`: not answered.
+        address: Option<Name>,
+        /// Time from sending to the arrival of the answer; `None`: not answered. Routers answer only some of the probes,
+        /// so this is no loss of a packet.
+        rtt_ns: Option<u64>,
+        /// What answered; for a probe without an answer, what was expected to answer.
+        kind: Option<Answer>,
+        /// Whether the answer shows that the hop belongs to an MPLS tunnel; `None`: not known.
+        mpls: Option<bool>,
+    }
+}
+
+row! {
+    /// One stay of a packet in one of its sender's own queues, from the kernel's timestamps.
+    StageRow in Stages {
+        /// When the packet entered the queue.
+        t_ns: u64,
+        /// The end that sent the packet.
+        end: End,
+        /// The queue.
+        stage: Stage,
+        /// How long it stayed.
+        delay_ns: u64,
     }
 }

@@ -6,8 +6,8 @@ use arrow_schema::{Schema, SchemaRef};
 use bufferscope_scenario::Table;
 
 use crate::rows::{
-    CapacityRow, DropRow, EstimateRow, FlowRow, OneWayRow, ProbeRow, QueueRow, RetransmissionRow, RoundTripRow, Row,
-    SojournRow, TransferRow,
+    CapacityRow, DropRow, EstimateRow, FlowRow, HopRow, OneWayRow, ProbeRow, QueueRow, RetransmissionRow, RoundTripRow,
+    Row, SojournRow, StageRow, TransferRow,
 };
 
 /// Calls a function of a table's type of row.
@@ -25,6 +25,8 @@ macro_rules! of_table {
             Table::RoundTrips => RoundTripRow::$function(),
             Table::Retransmissions => RetransmissionRow::$function(),
             Table::OneWay => OneWayRow::$function(),
+            Table::Hops => HopRow::$function(),
+            Table::Stages => StageRow::$function(),
         }
     };
 }

@@ -66,7 +66,8 @@ pub enum RecordsError {
     Closed,
 }
 
-/// How many rows each table has; serialises as a map from table name to count.
+/// How many rows each table has; serialises as a map from table name to count, without the
+/// [optional](Table::is_optional) tables that have no rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowCounts([u64; Table::ALL.len()]);
 
@@ -84,8 +85,9 @@ impl RowCounts {
 
 impl Serialize for RowCounts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(Table::ALL.len()))?;
-        for table in Table::ALL {
+        let written = || Table::ALL.into_iter().filter(|&table| !table.is_optional() || self.of(table) > 0);
+        let mut map = serializer.serialize_map(Some(written().count()))?;
+        for table in written() {
             map.serialize_entry(table.name(), &self.of(table))?;
         }
         map.end()

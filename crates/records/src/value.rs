@@ -247,3 +247,39 @@ words! {
         Acknowledgements = "acknowledgements",
     }
 }
+
+words! {
+    /// An end of a measured path.
+    End {
+        /// The one that asked for the measurement.
+        Client = "client",
+        /// The other one.
+        Server = "server",
+    }
+}
+
+words! {
+    /// The answer to a probe with a limited TTL.
+    Answer {
+        /// ICMP time exceeded, from a router.
+        Exceeded = "exceeded",
+        /// An echo reply, to a probe that was sent to the hop itself.
+        Echo = "echo",
+        /// ICMP destination unreachable.
+        Unreachable = "unreachable",
+        /// The other end answered: the TTL was large enough.
+        Destination = "destination",
+    }
+}
+
+words! {
+    /// A queue of the sender itself.
+    Stage {
+        /// From the application's write to the kernel's schedule timestamp.
+        SendBuffer = "send_buffer",
+        /// From the schedule timestamp to the software timestamp, which the driver takes.
+        Qdisc = "qdisc",
+        /// From the software timestamp to the hardware timestamp.
+        Driver = "driver",
+    }
+}

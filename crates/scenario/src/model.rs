@@ -86,7 +86,9 @@ impl Scenario {
             | Table::Estimates
             | Table::RoundTrips
             | Table::Retransmissions
-            | Table::OneWay => {
+            | Table::OneWay
+            | Table::Hops
+            | Table::Stages => {
                 return None;
             }
         };

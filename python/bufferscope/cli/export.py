@@ -89,7 +89,7 @@ in CSV or a null in JSON is a value that does not exist or is not known, such as
       bufferscope export results/ucas-reproduce/RUN --format pcapng --port 'r1>h2' --layer qdisc --layer dropped
     """
     from bufferscope.cli.progress import steps
-    from bufferscope.interop.exporting import NAMES, PER_RUN, export_each
+    from bufferscope.interop.exporting import PER_RUN, export_each
     from bufferscope.interop.exporting import export as write
     from bufferscope.interop.packets.exporting import FORMAT, export_packets
     from bufferscope.store.finding import find_anywhere
@@ -120,7 +120,7 @@ in CSV or a null in JSON is a value that does not exist or is not known, such as
     elif kind in PER_RUN:
         files, notes = export_each(list(found.values()), out, kind, force=force)
     else:
-        files = write(list(found.values()), out, kind, tables=tables or NAMES, force=force)
+        files = write(list(found.values()), out, kind, tables=tables or (), force=force)
     for sentence in notes:
         note(f"bufferscope: note: {sentence}")
     if json:

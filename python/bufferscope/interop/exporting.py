@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal, get_args
 
-from bufferscope._core import TABLES
+from bufferscope._core import OPTIONAL_TABLES, TABLES
 from bufferscope.base.errors import InputError
 from bufferscope.base.names import closest
 from bufferscope.results.variation import Variation
@@ -48,15 +48,16 @@ NAMES = (RUNS, METRICS, *TABLES)
 
 
 def export(
-    runs: Sequence[Run], directory: Path, kind: str = "csv", *, tables: Sequence[str] = NAMES, force: bool = False
+    runs: Sequence[Run], directory: Path, kind: str = "csv", *, tables: Sequence[str] = (), force: bool = False
 ) -> list[Path]:
-    """Write one file per table into a directory; returns their paths.
+    """Write one file per table into a directory; returns their paths. Without `tables`, all that a run has.
 
     Raises `InputError` for unknown formats and tables, and if a file already exists, unless `force` is set; and
     `OSError` if the disk is full.
     """
     _check(kind, tables)
-    files = {table: directory / f"{table}.{kind}" for table in dict.fromkeys(tables)}
+    chosen = tables or [table for table in NAMES if table not in OPTIONAL_TABLES or _has_rows(runs, table)]
+    files = {table: directory / f"{table}.{kind}" for table in dict.fromkeys(chosen)}
     with _staging(list(files.values()), directory, force) as staging:
         for table, file in files.items():
             _WRITERS[kind](_frames(runs, table), staging / file.name)
@@ -104,6 +105,10 @@ def _staging(files: Sequence[Path], directory: Path, force: bool) -> Iterator[Pa
         raise InputError(f"{error.filename or directory}: cannot write here: {error.strerror}") from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
+
+
+def _has_rows(runs: Sequence[Run], table: str) -> bool:
+    return any(run.meta["tables"].get(table) for run in runs)
 
 
 def _check(kind: str, tables: Sequence[str]) -> None:

@@ -248,14 +248,13 @@ def _moment(started: datetime | None) -> datetime:
 
 
 def _write(records: "Mapping[str, pl.DataFrame] | Path", staging: Path) -> dict[str, int]:
-    """Write every table; returns their numbers of rows."""
-    import polars as pl
-
+    """Write every table, but optional ones only if they are given; returns their numbers of rows."""
     given = _taken_over(records, staging) if isinstance(records, Path) else _written(records, staging)
-    for table in _core.TABLES:
+    needed = [table for table in _core.TABLES if table not in _core.OPTIONAL_TABLES]
+    for table in needed:
         if table not in given:
-            pl.DataFrame(schema=tables.columns(table)).write_parquet(tables.file_of(staging, table))
-    return {table: given.get(table, 0) for table in _core.TABLES}
+            tables.nothing(table).write_parquet(tables.file_of(staging, table))
+    return {table: given.get(table, 0) for table in _core.TABLES if table in needed or table in given}
 
 
 def _taken_over(directory: Path, staging: Path) -> dict[str, int]:

@@ -48,6 +48,8 @@ COLUMNS: Mapping[str, Sequence[str]] = {
     "round_trips": ("t_ns", "flow", "half", "method", "rtt_ns"),
     "retransmissions": ("t_ns", "flow", "kind", "spurious"),
     "one_way": ("t_ns", "flow", "way", "change_ns"),
+    "hops": ("t_ns", "ladder", "ttl", "address", "rtt_ns"),
+    "stages": ("t_ns", "end", "stage", "delay_ns"),
 }
 """The columns from which metrics are computed; no others are read."""
 

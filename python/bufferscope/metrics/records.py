@@ -88,6 +88,14 @@ class RunRecords(Protocol):
         """One row per packet captured at both ends: `t_ns, flow, way, change_ns`."""
 
     @property
+    def hops(self) -> pl.DataFrame:
+        """One row per probe with a limited TTL: `t_ns, ladder, ttl, address, rtt_ns, kind, mpls` (null: no answer)."""
+
+    @property
+    def stages(self) -> pl.DataFrame:
+        """One row per stay of a packet in one of its sender's own queues: `t_ns, end, stage, delay_ns`."""
+
+    @property
     def capacity(self) -> pl.DataFrame:
         """One row per rate of a port's link: `t_ns, port, rate_bps`; the first at 0, and one at each change."""
 

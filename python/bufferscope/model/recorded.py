@@ -10,12 +10,14 @@ from bufferscope.model.scenario import Scenario
 
 def recorded(scenario: Scenario) -> list[str]:
     """The tables that are recorded: all of them unless the experiment's `record` names some."""
-    return list[str](scenario.get("record", _core.TABLES))
+    every = [table for table in _core.TABLES if table not in _core.OPTIONAL_TABLES]
+    return list[str](scenario.get("record", every))
 
 
 def unrecorded(scenario: Scenario) -> list[str]:
     """The tables that are not recorded, and are empty for that reason."""
-    return [table for table in _core.TABLES if table not in recorded(scenario)]
+    known = recorded(scenario)
+    return [table for table in _core.TABLES if table not in known and table not in _core.OPTIONAL_TABLES]
 
 
 def missing(metric: str, empty: Collection[str]) -> str | None:

@@ -14,6 +14,8 @@ TableName = Literal[
     "round_trips",
     "retransmissions",
     "one_way",
+    "hops",
+    "stages",
 ]
 """A table of the records, a key of `bufferscope.TABLES`."""
 FrameName = Literal[TableName, "metrics"]

@@ -293,6 +293,16 @@ class Result:
         return self.scan("one_way").collect()
 
     @cached_property
+    def hops(self) -> "pl.DataFrame":
+        """Every run's `Run.hops`."""
+        return self.scan("hops").collect()
+
+    @cached_property
+    def stages(self) -> "pl.DataFrame":
+        """Every run's `Run.stages`."""
+        return self.scan("stages").collect()
+
+    @cached_property
     def members(self) -> "pl.DataFrame":
         """The members of a population: one row per run, with its `group` and one column for every key that was drawn.
 

@@ -15,7 +15,9 @@ Files = Mapping[str, bytes]
 
 def packed(directory: Path) -> dict[str, bytes]:
     """The files of a run that has just been written to a directory."""
-    return {name: (directory / name).read_bytes() for name in _names()}
+    return {
+        name: (directory / name).read_bytes() for name in _names() if _is_needed(name) or (directory / name).exists()
+    }
 
 
 def store(directory: Path, files: object, foreseen: Mapping[str, object]) -> None:
@@ -38,14 +40,20 @@ def _names() -> list[str]:
     return [*(tables.file_of(Path(), table).name for table in _core.TABLES), METADATA]
 
 
+def _is_needed(name: str) -> bool:
+    """Whether every run has a file of this name."""
+    return Path(name).stem not in _core.OPTIONAL_TABLES
+
+
 def _checked(files: object) -> Files:
     """These files, if they have the names and the type of a run's files."""
     names = _names()
-    if not isinstance(files, dict) or set(files) != set(names):
+    needed = {name for name in names if _is_needed(name)}
+    if not isinstance(files, dict) or not needed <= set(files) <= set(names):
         raise StoreError(f"found something else than the files of a run; expected {', '.join(names)}")
     if not all(isinstance(data, bytes) for data in files.values()):
         raise StoreError("found a file that is not bytes")
-    return {name: files[name] for name in names}
+    return {name: files[name] for name in names if name in files}
 
 
 def _check(staging: Path, foreseen: Mapping[str, object]) -> None:

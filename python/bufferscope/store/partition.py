@@ -39,7 +39,10 @@ LARGEST_RUNS_BYTES = 256 << 20
 _NAME: SchemaCheck = matching("[A-Za-z0-9][A-Za-z0-9._-]{0,254}", "a name of letters, digits, '.', '_' and '-'")
 _SHAPE = table_of(
     {
-        "files": table_of(dict.fromkeys(_core.TABLES, FILE)),
+        "files": table_of(
+            {table: FILE for table in _core.TABLES if table not in _core.OPTIONAL_TABLES},
+            dict.fromkeys(_core.OPTIONAL_TABLES, FILE),
+        ),
         "names": items(_NAME, least=1),
         "common": table_of({}),
         "own": items(table_of({}), least=1),
@@ -114,12 +117,18 @@ class Partition:
 
     def scan(self, table: str) -> "pl.LazyFrame":
         """A table of all runs as a lazy frame; raises `StoreError` if it is damaged."""
+        import polars as pl
+
         rows = sum(metadata["tables"].get(table, 0) for metadata in self.metadata)
+        if self._is_absent(table) and not rows:
+            return tables.nothing(table).lazy().select(pl.lit(0, pl.Int32).alias(RUN), pl.all()).clear()
         return tables.scan(self.path, table, self._content(table), rows, RUN)
 
     def damage(self) -> str | None:
         """What is wrong with the files of the tables, in words; None if they are as they were written."""
         for table in _core.TABLES:
+            if self._is_absent(table):
+                continue
             try:
                 self._content(table)
             except StoreError as error:
@@ -139,6 +148,9 @@ class Partition:
             temporary.replace(self.path / RUNS)
         finally:
             temporary.unlink(missing_ok=True)
+
+    def _is_absent(self, table: str) -> bool:
+        return table in _core.OPTIONAL_TABLES and table not in self.files
 
     def _content(self, table: str) -> bytes:
         return tables.content(self.path, table, self.files.get(table), self._cause)

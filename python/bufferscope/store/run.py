@@ -152,8 +152,18 @@ class BaseRun(ABC):
 
     @cached_property
     def one_way(self) -> "pl.DataFrame":
-        """By how much the delay of a packet exceeded the smallest: one row for each packet captured at both ends."""
+        """By how much a packet's delay exceeded the smallest: one row for each packet seen at both ends."""
         return self._table("one_way")
+
+    @cached_property
+    def hops(self) -> "pl.DataFrame":
+        """The probes of a live measurement that were to reach only a hop; `rtt_ns` is null without an answer."""
+        return self._table("hops")
+
+    @cached_property
+    def stages(self) -> "pl.DataFrame":
+        """How long packets of a live measurement stayed in their sender's own queues: one row for each stay."""
+        return self._table("stages")
 
     @cached_property
     def metrics(self) -> "Metrics":

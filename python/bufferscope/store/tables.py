@@ -34,9 +34,13 @@ _TEXTS = frozenset(
         "method",
         "kind",
         "way",
+        "ladder",
+        "address",
+        "end",
+        "stage",
     }
 )
-_FLAGS = frozenset({"app_limited", "spurious"})
+_FLAGS = frozenset({"app_limited", "spurious", "mpls"})
 """These columns, and those of `_TEXTS`, hold no integers."""
 _VALUE_BYTES = 8
 """Roughly what a value takes in memory."""
@@ -53,6 +57,13 @@ def columns(table: str) -> "dict[str, type[pl.DataType]]":
 
     kinds: dict[str, type[pl.DataType]] = {"string": pl.String, "boolean": pl.Boolean, "integer": pl.Int64}
     return {column: kinds[kind] for column, kind in schema()[table].items()}
+
+
+def nothing(table: str) -> "pl.DataFrame":
+    """The table without rows."""
+    import polars as pl
+
+    return pl.DataFrame(schema=columns(table))
 
 
 def schema() -> dict[str, dict[str, str]]:
@@ -85,6 +96,8 @@ def digests(directory: Path) -> dict[str, TableFile]:
 def damage(directory: Path, metadata: Metadata) -> str | None:
     """What is wrong with the stored files of a run's tables, in words; None if they are as they were written."""
     for table in _core.TABLES:
+        if _is_absent(directory, table, metadata):
+            continue
         try:
             _content(directory, table, metadata)
         except StoreError as error:
@@ -128,6 +141,8 @@ def read(directory: Path, run: str, table: str, columns: Sequence[str], metadata
     """
     import polars as pl
 
+    if _is_absent(directory, table, metadata):
+        return nothing(table).select(pl.lit("", pl.String).alias("run"), *columns).clear()
     stored = scan(directory, table, _content(directory, table, metadata), metadata["tables"].get(table))
     return collected(directory, table, stored.select(pl.lit(run).alias("run"), *columns))
 
@@ -185,6 +200,13 @@ def content(directory: Path, table: str, written: TableFile | None, cause: Calla
         what = "not what was written (its SHA-256 is another)" if written["bytes"] == len(found) else size
         raise StoreError(f"{path}: {what}: {cause()}")
     return found
+
+
+def _is_absent(directory: Path, table: str, metadata: Metadata) -> bool:
+    """Whether the run has no row of an optional table, and therefore no file of it."""
+    if table not in _core.OPTIONAL_TABLES or table in metadata["files"] or metadata["tables"].get(table):
+        return False
+    return not file_of(directory, table).exists()
 
 
 def _content(directory: Path, table: str, metadata: Metadata) -> bytes:

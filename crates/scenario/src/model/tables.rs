@@ -34,11 +34,17 @@ pub enum Table {
     /// One row per packet that was captured at both ends.
     #[schemars(skip)]
     OneWay,
+    /// One row per probe of a live measurement that was to reach only a hop of the path.
+    #[schemars(skip)]
+    Hops,
+    /// One row per stay of a probe in one of its sender's own queues, in a live measurement.
+    #[schemars(skip)]
+    Stages,
 }
 
 impl Table {
     /// Every table, in the order in which documentation and run directories list them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Probes,
         Self::Flows,
         Self::Queues,
@@ -50,9 +56,12 @@ impl Table {
         Self::RoundTrips,
         Self::Retransmissions,
         Self::OneWay,
+        Self::Hops,
+        Self::Stages,
     ];
 
-    /// The tables that a run of an experiment records, in the same order. The others are of captures.
+    /// The tables that a run of an experiment records, in the same order. The others are of captures and of live
+    /// measurements.
     pub const RECORDED: [Self; 8] = [
         Self::Probes,
         Self::Flows,
@@ -63,6 +72,11 @@ impl Table {
         Self::Capacity,
         Self::Estimates,
     ];
+
+    /// Whether a run without a row of this table has no file of it either. Every run has a file of each other table.
+    pub fn is_optional(self) -> bool {
+        matches!(self, Self::Hops | Self::Stages)
+    }
 
     /// Its name; its file is `<name>.parquet`.
     pub fn name(self) -> &'static str {
@@ -78,6 +92,8 @@ impl Table {
             Self::RoundTrips => "round_trips",
             Self::Retransmissions => "retransmissions",
             Self::OneWay => "one_way",
+            Self::Hops => "hops",
+            Self::Stages => "stages",
         }
     }
 }
