@@ -132,6 +132,9 @@ def path(nodes: int, links: Sequence[Sequence[int]], sender: int, receiver: int)
     2n + 1 in the other direction.
     """
 
+def judge(observations: str) -> str:
+    """The verdict about what a live measurement observed, both as JSON. Raises `ValueError` for other JSON."""
+
 def check_on_linux(point: Point) -> None:
     """Raise `PlanError` if no released Linux kernel can run the point."""
 

@@ -15,6 +15,7 @@ mod routes;
 mod simulate;
 mod simulation;
 mod tables;
+mod verdict;
 
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
@@ -62,6 +63,8 @@ mod _core {
     use super::simulation::Simulation;
     #[pymodule_export]
     use super::tables::TableWriter;
+    #[pymodule_export]
+    use super::verdict::judge;
     #[pymodule_export]
     use super::{CaptureError, ExperimentError, Interrupted, OtherBuildError, PlanError, SimulationError, TablesError};
 
