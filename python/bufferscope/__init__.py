@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bufferscope._core import TABLES, __version__
     from bufferscope.analysis.explanation import Explanation, explain
     from bufferscope.analysis.explanation.statement import Cause, Statement, StatementKind
-    from bufferscope.api import choose, compare, load, run
+    from bufferscope.api import choose, compare, load, measure, run
     from bufferscope.base.errors import EngineError, ExperimentError, InputError, StoreError
     from bufferscope.engines.engine import EngineName
     from bufferscope.figures.charts_of import Charts
@@ -108,6 +108,7 @@ __all__ = [
     "explain",
     "figures",
     "load",
+    "measure",
     "metrics",
     "report",
     "run",
@@ -175,6 +176,7 @@ _HOMES = {
     "explain": "analysis.explanation",
     "figures": "figures",
     "load": "api",
+    "measure": "api",
     "metrics": "metrics",
     "report": "report",
     "run": "api",

@@ -1,9 +1,10 @@
 """The functions that most people need: run an experiment, choose a queue, load stored runs, compare runs."""
 
+import os
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from bufferscope.base.arguments import (
     EXPERIMENT,
@@ -27,6 +28,7 @@ from bufferscope.running.plan import execute, plan
 from bufferscope.store.finding import find
 
 if TYPE_CHECKING:
+    from bufferscope.store.run import Run
     from bufferscope.studies.choice import Choice
     from bufferscope.studies.comparison import Comparison
     from bufferscope.studies.comparison.inputs import What
@@ -235,6 +237,78 @@ def load(path: str | PathLike[str], overrides: Overrides | None = None, *, newes
     >>> bs.load("results/ucas-reproduce", overrides=["link.bottleneck.queue.limit=20p"])        # doctest: +SKIP
     """
     return Result(find(Path(path), None if overrides is None else as_texts(overrides), newest=newest))
+
+
+@checked(
+    host=NAME,
+    token=optional(NAME),
+    phases=STRINGS,
+    idle=FLAG,
+    congestion=optional(NAME),
+    interface=optional(NAME),
+    out=PATH,
+)
+def measure(
+    host: str,
+    *,
+    token: str | None = None,
+    phases: Sequence[Literal["idle", "download", "upload", "both"]] = (),
+    idle: bool = False,
+    flows: int | None = None,
+    congestion: str | None = None,
+    interface: str | None = None,
+    at_most_s: int | None = None,
+    out: str | PathLike[str] = "results",
+) -> "Run":
+    """Measure this machine's connection to a server on which `bufferscope serve` runs.
+
+    The test takes a minute or two, and transfers as much as the connection carries in that time. Ctrl-C ends it early:
+    the run then has what was measured until then.
+
+    Parameters
+    ----------
+    host
+        The server: a name or an address, and a port if it is another one, as in `"example.org:47300"`.
+    token
+        What the server printed. Default: the environment variable `BUFFERSCOPE_TOKEN`.
+    phases
+        Only these phases: `"idle"`, `"download"`, `"upload"`, `"both"`. Default: all.
+    idle
+        Only the idle path, without any load.
+    flows
+        The connections of the load in each direction. Default: as many as the program takes.
+    congestion
+        The congestion control of the load. Default: that of the program.
+    interface
+        The interface to measure. Default: that of the route to the server.
+    at_most_s
+        The longest that each phase may last, in seconds. Default: that of the program.
+    out
+        The directory under which the run is stored.
+
+    Returns
+    -------
+    Run
+        The stored run; the verdict is in `run.meta["summary"]["live"]`.
+
+    Raises
+    ------
+    InputError
+        An argument is impossible, or `out` can't be written.
+    EngineError
+        The measurement failed without a result.
+
+    Examples
+    --------
+    >>> run = bs.measure("example.org", token="...")                                            # doctest: +SKIP
+    >>> run.meta["summary"]["live"]["verdict"]["sentences"]                                     # doctest: +SKIP
+    """
+    from bufferscope.engines.live.program import TOKEN, Request
+    from bufferscope.interop.live.measuring import measure as measured
+
+    given = os.environ.get(TOKEN, "") if token is None else token
+    request = Request(host, given, tuple(phases), idle, flows, congestion, interface, at_most_s)
+    return measured(request, Path(out)).run
 
 
 @checked(labels=optional(STRINGS), baseline=optional(NAME))

@@ -39,7 +39,7 @@ def test_loading_the_file_of_a_figure_does_not_hide_its_function(name: str) -> N
 
 
 LABELS = ["50p", "100p", "20p"]
-PANELS = ("buffers", "trade_offs", "throughput_delay", "smoke", "reaction_time")
+PANELS = ("buffers", "trade_offs", "throughput_delay", "smoke", "reaction_time", "live")
 OF_POINTS = [
     name for name in figures.NAMES if not name.endswith(("_matrix", "_by_size", "_panels")) and name not in PANELS
 ]

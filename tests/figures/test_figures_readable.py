@@ -78,7 +78,7 @@ def test_every_legend_can_be_clicked(name: FigureName, repeated: int) -> None:
     try:
         spec = figures.draw(HandmadeResult(runs), name).to_dict()
     except figures.NoDataError:
-        assert name in ("reaction_time", "share_matrix", "jain_matrix", "rtt_members")
+        assert name in ("reaction_time", "share_matrix", "jain_matrix", "rtt_members", "live")
         return
     legends = _legends(vl_convert.vegalite_to_vega(spec))
     assert all(legend["encode"]["symbols"].get("interactive") for legend in legends)

@@ -140,7 +140,7 @@ def test_marks_of_goodput_against_delay_have_an_interval_each_way() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in NAMES if name not in ("share_matrix", "jain_matrix", "reaction_time")]
+    "name", [name for name in NAMES if name not in ("share_matrix", "jain_matrix", "reaction_time", "live")]
 )
 def test_a_single_repetition_says_nothing_of_repetitions(name: str) -> None:
     spec = spec_of(sweep(["50p", "100p"], with_everything), name)

@@ -112,7 +112,7 @@ BAD_ARGUMENTS = {
     "a directory": (["run", "./"], ["directory"]),
     "a name that no file can have": (["run", "a\0b.toml"], ["null byte"]),
     "no such engine": (["run", "lab.toml", "--engine", "ns3"], ["--engine", "ns3", "sim"]),
-    "an engine of later": (["run", "lab.toml", "--engine", "live"], ["live", "not in this version", "sim"]),
+    "an engine that observes": (["run", "lab.toml", "--engine", "live"], ["live", "bufferscope measure", "sim"]),
     "an engine twice": (["run", "lab.toml", *("--engine", "sim") * 2], ["--engine", "sim, sim", "once"]),
     "an engine of several that is unknown": (
         ["reproduce", "--engine", "sim", "--engine", "ns3"],

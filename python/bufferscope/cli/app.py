@@ -16,8 +16,10 @@ from bufferscope.cli import (
     guest,
     importing,
     inspect,
+    measure,
     reproduce,
     run,
+    serve,
     shell,
     size,
     system,
@@ -45,6 +47,8 @@ Some come with bufferscope (the catalogue). Each run is stored as a directory of
   bufferscope size --rate 10mbit --rtt 40ms   say how large the buffer of a line should be
 
   bufferscope agree ucas-reproduce        compare the simulator with a real kernel
+
+  bufferscope measure example.org         measure the connection to a server, and say where it queues
 """
 
 app = typer.Typer(
@@ -93,6 +97,10 @@ app.command("explain")(explain.explain)
 app.command("export")(export.export)
 app.command("import")(importing.import_)
 app.command("inspect")(inspect.inspect)
+app.command("measure")(measure.measure)
+app.command(
+    "serve", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}, add_help_option=True
+)(serve.serve)
 app.command("agree")(agree.agree)
 app.command("commands")(commands.commands)
 app.command("shell")(shell.shell)

@@ -13,7 +13,8 @@ HEADINGS: dict[tuple[StatementKind, ...], str] = {
     ("where", "layers", "since"): "Where the delay was",
     ("who", "window", "limit"): "Whose packets, and how many",
     ("sender", "losses"): "What each flow got",
-    ("call", "game", "page"): "What it means",
+    ("call", "game", "page", "video"): "What it means",
+    ("advice",): "What to do",
     ("cure",): "What would help, tried on the simulator",
     ("unknown",): "What is not known",
 }

@@ -37,7 +37,8 @@ def export(
             "--table",
             metavar="NAME",
             help="Write this table only: runs, metrics, probes, flows, queues, drops, transfers, sojourns, "
-            "capacity, estimates, round_trips, retransmissions or one_way; may be given several times. Default: all.",
+            "capacity, estimates, round_trips, retransmissions, one_way, hops or stages; may be given several times. "
+            "Default: all.",
             show_default=False,
         ),
     ] = None,
@@ -64,6 +65,13 @@ def export(
     snaplen: Annotated[
         int, typer.Option("--snaplen", metavar="BYTES", help="pcapng: bytes stored of each packet.")
     ] = 128,
+    mask_addresses: Annotated[
+        bool,
+        typer.Option(
+            "--mask-addresses",
+            help="csv, parquet, json: names in place of the addresses of hops, which keep their number in all tables.",
+        ),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -82,6 +90,8 @@ in CSV or a null in JSON is a value that does not exist or is not known, such as
 
       bufferscope export 'results/lab/*-s1-*' --table metrics --table probes --force
 
+      bufferscope export results/example.org --mask-addresses
+
       bufferscope export results/battling-rrul --format flent; flent -p ping_cdf -i export/*.flent.gz
 
       bufferscope export results/ucas-reproduce/RUN --format pcapng
@@ -99,6 +109,8 @@ in CSV or a null in JSON is a value that does not exist or is not known, such as
     notes: list[str] = []
     if kind != FORMAT and (ports or layers):
         raise InputError(f"{'--port' if ports else '--layer'}: only for --format pcapng")
+    if kind in (FORMAT, *PER_RUN) and mask_addresses:
+        raise InputError(f"--mask-addresses: found --format {kind}, which has no addresses of hops")
     if kind in (FORMAT, *PER_RUN) and tables:
         raise InputError(f"--table: found {', '.join(tables)}; allowed with --format {kind}: none")
     if kind == FORMAT:
@@ -120,7 +132,7 @@ in CSV or a null in JSON is a value that does not exist or is not known, such as
     elif kind in PER_RUN:
         files, notes = export_each(list(found.values()), out, kind, force=force)
     else:
-        files = write(list(found.values()), out, kind, tables=tables or (), force=force)
+        files = write(list(found.values()), out, kind, tables=tables or (), force=force, mask_addresses=mask_addresses)
     for sentence in notes:
         note(f"bufferscope: note: {sentence}")
     if json:

@@ -13,6 +13,7 @@ from bufferscope.metrics.window import described
 from bufferscope.results.expectations import ExpectationResult, Verdict
 from bufferscope.results.result import Result
 from bufferscope.running.reproduction import LeftOut
+from bufferscope.store.live import LiveMeasurement, live_of
 from bufferscope.store.metadata import sources
 from bufferscope.store.run import Run
 
@@ -89,6 +90,11 @@ def print_run(run: Run) -> None:
     """A stored run: how it was made, and every metric."""
     from bufferscope.metrics import not_measured, not_recorded
 
+    if live_of(run.meta["summary"]):
+        from bufferscope.cli.live import print_live
+
+        print_live(run)
+
     about = plain_table(run.id)
     about.show_header = False
     about.add_column()
@@ -119,11 +125,12 @@ def print_rows(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]
 
 def _about(run: Run) -> dict[str, str]:
     meta = run.meta
-    made = _origin(run) if sources(meta) else _making(run)
+    live = live_of(meta["summary"])
+    made = _of_measurement(live, meta["started"]) if live else _origin(run) if sources(meta) else _making(run)
     return {
         "Experiment": f"{run.experiment}: {meta['title']}",
         "Duration": f"{run.scenario['duration_ns'] / 1e9:g} s",
-        "Measured": described(run.scenario),
+        **({} if live else {"Measured": described(run.scenario)}),
         **made,
         "Rows": ", ".join(f"{table} {rows}" for table, rows in meta["tables"].items()),
         "Warnings": "; ".join(run.warnings) or "none",
@@ -140,6 +147,18 @@ def _making(run: Run) -> dict[str, str]:
         "Engine": f"{run.engine} {meta['engine_version']}, seed {run.seed}",
         "Took": f"{meta['wall_s']:.3g} s, {meta['cpu_s']:.3g} s of CPU time",
         "Started": f"{meta['started']} by bufferscope {meta['bufferscope']}",
+    }
+
+
+def _of_measurement(live: LiveMeasurement, started: str) -> dict[str, str]:
+    """How a live measurement came about."""
+    ends = {"this machine": live["client"], "the server": live["server"]}
+    told = [f"{end}: version {each.get('version', '?')}, Linux {each.get('kernel', '?')}" for end, each in ends.items()]
+    return {
+        "Server": f"{live['host']} ({live['address']})",
+        "Started": started,
+        "Complete": "yes" if live["complete"] else f"no: {live['reason'] or 'it ended early'}",
+        "Programs": "; ".join(told),
     }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bufferscope.base.errors import InputError
-from bufferscope.engines import capture, guest, host, imported, sim
+from bufferscope.engines import capture, guest, host, imported, live, sim
 from bufferscope.engines.engine import BatchRunner, Engine, EngineName, Progress
 
 __all__ = [
@@ -22,12 +22,9 @@ __all__ = [
 ]
 
 REGISTRY: dict[str, Engine] = {
-    each.name: each for each in (sim.ENGINE, guest.ENGINE, host.ENGINE, capture.ENGINE, imported.ENGINE)
+    each.name: each for each in (sim.ENGINE, guest.ENGINE, host.ENGINE, live.ENGINE, capture.ENGINE, imported.ENGINE)
 }
 """Every engine by its name: the default one first, and real kernels in the order in which they are preferred."""
-
-PLANNED = {"live": "the path between this machine and a server"}
-"""Engines that are not in this version."""
 
 
 def carrying() -> tuple[Engine, ...]:
@@ -87,6 +84,4 @@ def named(name: str, option: str = "--engine") -> Engine:
     there = ", ".join(f"{each.name} ({each.about})" for each in carrying())
     if known:
         raise InputError(f"{option} {name}: its runs are made by `{known.read_by}`; allowed here: {there}")
-    if name in PLANNED:
-        raise InputError(f"{option} {name}: not in this version of bufferscope; there is: {there}")
     raise InputError(f"{option}: found {name!r}; allowed: {there}")

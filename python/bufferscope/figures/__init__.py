@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bufferscope.figures.charts.goodput_delay import goodput_delay
     from bufferscope.figures.charts.goodput_matrix import goodput_matrix
     from bufferscope.figures.charts.jain_matrix import jain_matrix
+    from bufferscope.figures.charts.live import live
     from bufferscope.figures.charts.queue_length import queue_length
     from bufferscope.figures.charts.reaction_time import reaction_time
     from bufferscope.figures.charts.receive_window import receive_window
@@ -68,6 +69,7 @@ __all__ = [
     "goodput_delay",
     "goodput_matrix",
     "jain_matrix",
+    "live",
     "queue_length",
     "reaction_time",
     "receive_window",

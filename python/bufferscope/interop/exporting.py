@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, get_args
 from bufferscope._core import OPTIONAL_TABLES, TABLES
 from bufferscope.base.errors import InputError
 from bufferscope.base.names import closest
+from bufferscope.interop import masking
 from bufferscope.results.variation import Variation
 from bufferscope.store import PARTIAL
 from bufferscope.store.run import Run
@@ -48,9 +49,17 @@ NAMES = (RUNS, METRICS, *TABLES)
 
 
 def export(
-    runs: Sequence[Run], directory: Path, kind: str = "csv", *, tables: Sequence[str] = (), force: bool = False
+    runs: Sequence[Run],
+    directory: Path,
+    kind: str = "csv",
+    *,
+    tables: Sequence[str] = (),
+    force: bool = False,
+    mask_addresses: bool = False,
 ) -> list[Path]:
     """Write one file per table into a directory; returns their paths. Without `tables`, all that a run has.
+
+    With `mask_addresses`, hops have names in place of addresses (`masking`).
 
     Raises `InputError` for unknown formats and tables, and if a file already exists, unless `force` is set; and
     `OSError` if the disk is full.
@@ -58,9 +67,13 @@ def export(
     _check(kind, tables)
     chosen = tables or [table for table in NAMES if table not in OPTIONAL_TABLES or _has_rows(runs, table)]
     files = {table: directory / f"{table}.{kind}" for table in dict.fromkeys(chosen)}
+    names = masking.masks(runs) if mask_addresses and masking.TABLE in files else None
     with _staging(list(files.values()), directory, force) as staging:
         for table, file in files.items():
-            _WRITERS[kind](_frames(runs, table), staging / file.name)
+            frames = _frames(runs, table)
+            if table == masking.TABLE and names is not None:
+                frames = (masking.masked(frame, names) for frame in frames)
+            _WRITERS[kind](frames, staging / file.name)
     return list(files.values())
 
 

@@ -24,6 +24,7 @@ from bufferscope.base.errors import EngineError, InputError, StoreError, printab
 from bufferscope.model.network import UNKNOWN
 from bufferscope.model.scenario import Scenario
 from bufferscope.store import FORMAT, tables
+from bufferscope.store.live import LiveMeasurement
 from bufferscope.store.metadata import Metadata, SourceFile, checked
 from bufferscope.store.run import Run
 from bufferscope.store.schema import Mismatch
@@ -104,6 +105,12 @@ class Observation:
     warnings: Sequence[str] = ()
     notes: str | None = None
     figures: Sequence[str] = ("rtt", "rtt_cdf", "goodput")
+    live: LiveMeasurement | None = None
+    """How it went, if it is a live measurement."""
+    wall_s: float | None = None
+    """How long it took; None: what storing it takes."""
+    machine: Mapping[str, str | int] = field(default_factory=dict)
+    """The machine that observed it; empty if it is not known."""
 
 
 def source(path: Path, content: bytes) -> SourceFile:
@@ -217,11 +224,11 @@ def _metadata(
         "point": {},
         "scenario": scenario,
         "started": _moment(observation.started).isoformat(timespec="milliseconds"),
-        "wall_s": round(time.perf_counter() - clock[0], 6),
+        "wall_s": round(observation.wall_s or time.perf_counter() - clock[0], 6),
         "cpu_s": round(time.process_time() - clock[1], 6),
         "sampling": {"asked_ns": asked_ns, "achieved_ns": asked_ns},
         "mss_bytes": observation.mss_bytes,
-        "machine": {},
+        "machine": dict(observation.machine),
         "summary": {
             "not_measured": [table for table in _core.TABLES if table in unseen],
             "observed": {
@@ -232,6 +239,7 @@ def _metadata(
                 "reported": dict(observation.reported),
                 **({"connections": dict(observation.connections)} if observation.connections else {}),
             },
+            **({"live": observation.live} if observation.live else {}),
         },
         "warnings": [printable(warning) for warning in observation.warnings],
         "tables": rows,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from bufferscope.model.metric_names import live_phases
 from bufferscope.model.network import CARRYING, bulk_flows, groups, probers, traffic_named
 from bufferscope.model.scenario import Scenario
 
@@ -14,6 +15,10 @@ HEADINGS = {
     "goodput.jain": "Jain's index",
     "retransmits.total": "retransmits",
 }
+LIVE = "live."
+LIVE_UNITS = {"ms": "ms", "mbit": "Mbit/s", "s": "s", "kb": "kB", "percent": "%"}
+LOADED = {"download": ("down",), "upload": ("up",), "both": ("down", "up")}
+"""The directions of the load in each phase of a live measurement."""
 ENDINGS = {
     "_mbit": " (Mbit/s)",
     "_added_ms": " added (ms)",
@@ -33,9 +38,19 @@ ENDINGS = {
 
 def key_metrics(scenario: Scenario) -> list[str]:
     """The names of these metrics for a scenario, in the order in which tables show them; a run may lack some."""
+    if phases := live_phases(scenario):
+        return list(_live(phases))
     return list(
         dict.fromkeys([*_delay(scenario), *_goodput(scenario), *_times(scenario), *_calls(scenario), *_tests(scenario)])
     )
+
+
+def _live(phases: list[str]) -> Iterator[str]:
+    yield "live.idle.rtt.p50_ms"
+    for phase in phases:
+        yield f"live.{phase}.added.p95_ms"
+        yield from (f"live.{phase}.{way}.goodput_mbit" for way in LOADED[phase])
+    yield from (f"live.{phase}.rpm" for phase in phases)
 
 
 def heading(name: str) -> str:
@@ -43,9 +58,14 @@ def heading(name: str) -> str:
 
     >>> heading("transfer.web.p95_s"), heading("voip.call.mos"), heading("goodput.bulk_mbit")
     ('web p95 (s)', 'call MOS', 'bulk (Mbit/s)')
+    >>> heading("live.upload.added.p95_ms"), heading("live.both.up.goodput_p10_mbit"), heading("live.upload.rpm")
+    ('upload added p95 (ms)', 'both up goodput_p10 (Mbit/s)', 'upload rpm')
     """
     if name in HEADINGS:
         return HEADINGS[name]
+    if name.startswith(LIVE):
+        words, _, unit = name.removeprefix(LIVE).rpartition("_")
+        return f"{words.replace('.', ' ')} ({LIVE_UNITS[unit]})" if words else name.removeprefix(LIVE).replace(".", " ")
     _, _, rest = name.partition(".")
     return next((rest.removesuffix(end) + words for end, words in ENDINGS.items() if rest.endswith(end)), name)
 

@@ -12,6 +12,7 @@ from bufferscope.metrics import (
     fairness,
     flows,
     goodput,
+    live,
     loss,
     queues,
     round_trips,
@@ -68,6 +69,7 @@ FAMILIES: Mapping[str, Family] = {
     "rwnd": flows.measure,
     "transfer": transfers.measure,
     "buffer": buffers.measure,
+    "live": live.measure,
 }
 """For each first word of metrics' names, the function that measures these metrics."""
 
@@ -238,7 +240,9 @@ def _families(empty: frozenset[str]) -> Sequence[Family]:
 
 
 def _recorded(run: RunRecords, found: Mapping[str, float]) -> Mapping[str, float]:
-    """The metrics without those of tables that the run does not record."""
+    """The metrics without those of tables that the run does not record; of a live measurement, those of its phases."""
+    if live.is_live(run):
+        return {name: value for name, value in found.items() if name.startswith(live.PREFIX)}
     empty = unrecorded(run.scenario)
     return {name: value for name, value in found.items() if not missing(name, empty)} if empty else found
 
@@ -275,6 +279,8 @@ def not_measured(run: RunRecords) -> list[str]:
     list of str
         Names of metrics.
     """
+    if live.is_live(run):
+        return []
     empty = set(run.meta["summary"].get("not_measured", ())).difference(unrecorded(run.scenario))
     return names(run.scenario, [known for known in DEFINITIONS if known.table in empty])
 

@@ -32,6 +32,7 @@ FigureName = Literal[
     "goodput_matrix",
     "share_matrix",
     "jain_matrix",
+    "live",
 ]
 """The name of a figure."""
 NAMES: tuple[FigureName, ...] = get_args(FigureName)
@@ -64,6 +65,7 @@ NEEDED: Mapping[str, tuple[TableName, ...]] = {
     "goodput_matrix": ("flows",),
     "share_matrix": ("flows",),
     "jain_matrix": ("flows",),
+    "live": ("probes",),
 }
 """The tables of the records from which each figure is drawn; `queues` and `capacity` show which port is the
 bottleneck."""

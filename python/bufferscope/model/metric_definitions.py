@@ -1,12 +1,13 @@
 """What every metric means: the only module with metrics' names, units, definitions and sources.
 
 In a name, `<port>` stands for a port with a rate (`r1>h2`), `<traffic>` for the name of a traffic entry and `<N>` for a
-whole number from 0 to 100, written without leading zeros. Everything is measured over the window from the scenario's
-warm-up to its duration, both included. Of a test that sends probes before and after its load (`rrul` and the others,
-and files of Flent), the window is only the time under load, and `idle.*` are the probes of the rest. Lost probes and
-unfinished transfers count as longer than all others: a percentile that falls among them is *censored*. As a number it
-is +inf; it is never silently left out. Percentiles interpolate linearly between order statistics. A few are always
-computed, and any other can be requested by name.
+whole number from 0 to 100, written without leading zeros. In those of live measurements, `<phase>` stands for
+`download`, `upload` or `both`, and `<direction>` for `up` or `down`. Everything is measured over the window from the
+scenario's warm-up to its duration, both included. Of a test that sends probes before and after its load (`rrul` and the
+others, and files of Flent), the window is only the time under load, and `idle.*` are the probes of the rest. Lost
+probes and unfinished transfers count as longer than all others: a percentile that falls among them is *censored*. As a
+number it is +inf; it is never silently left out. Percentiles interpolate linearly between order statistics. A few are
+always computed, and any other can be requested by name.
 """
 
 import re
@@ -20,10 +21,10 @@ PERCENT = "(0|[1-9][0-9]?|100)"
 
 @dataclass(frozen=True)
 class Definition:
-    """One metric, or one family of metrics that differ by port, traffic or percentile."""
+    """One metric, or one family of metrics that differ by port, traffic, phase or percentile."""
 
     name: str
-    """The name, with `<port>`, `<traffic>` or `<N>` for what differs within a family."""
+    """The name, with `<port>`, `<traffic>`, `<phase>`, `<direction>` or `<N>` for what differs within a family."""
     unit: str
     """The unit of its values."""
     meaning: str
@@ -56,9 +57,10 @@ class Definition:
             Whether it does.
         """
         pattern = re.escape(self.name).replace("<N>", PERCENT)
+        pattern = pattern.replace("<phase>", "(download|upload|both)").replace("<direction>", "(up|down)")
         return re.fullmatch(re.sub("<(port|traffic)>", ".+", pattern), name) is not None
 
-    def names(self, ports: Iterable[str], traffic: Iterable[str]) -> list[str]:
+    def names(self, ports: Iterable[str], traffic: Iterable[str], phases: Iterable[str] = ()) -> list[str]:
         """The names that this definition covers in a run.
 
         Parameters
@@ -67,12 +69,18 @@ class Definition:
             The run's ports, as in `r1>h2`.
         traffic
             The names of its traffic.
+        phases
+            The phases under load of a live measurement.
 
         Returns
         -------
         list of str
             Names of metrics.
         """
+        if self.name.startswith("live."):
+            own = [self.name.replace("<phase>", phase) for phase in phases]
+            ways = ("up", "down") if "<direction>" in self.name else ("",)
+            return list(dict.fromkeys(name.replace("<direction>", way) for name in own for way in ways))
         if "<port>" in self.name:
             return [self.name.replace("<port>", port) for port in ports]
         if "<traffic>" in self.name:
@@ -353,6 +361,44 @@ def _buffers() -> list[Definition]:
     ]
 
 
+def _live() -> list[Definition]:
+    source = "run.json: summary.live.verdict"
+    whole, way = "live.<phase>", "live.<phase>.<direction>"
+    lost = "lost echoes as +inf; of live measurements only"
+
+    def spread(name: str, what: str) -> list[Definition]:
+        percentiles = [
+            Definition(f"{name}.p{percent}_ms", "ms", f"{percent}th percentile of {what}, {lost}.", source)
+            for percent in (50, 95, 99)
+        ]
+        return [
+            *percentiles,
+            Definition(f"{name}.max_ms", "ms", f"The largest of {what}, without lost echoes.", source),
+        ]
+
+    return [
+        *spread("live.idle.rtt", "the round-trip times of the echoes before the load"),
+        *spread(f"{whole}.rtt", "the round-trip times of a phase's echoes under load"),
+        *spread(f"{whole}.added", "these round-trip times minus the idle median"),
+        Definition(f"{whole}.sent", "probes", "Echoes sent under load in a phase.", source),
+        Definition(f"{whole}.lost", "probes", "Those of them that were lost.", source),
+        Definition(f"{whole}.rpm", "1/min", "Responsiveness of a phase, in round trips per minute.", source),
+        *spread(f"{way}.added", "the change of the one-way delay over the idle median"),
+        Definition(f"{way}.loss_percent", "%", "Echoes that were lost in this direction, of those sent.", source),
+        Definition(
+            f"{way}.goodput_mbit",
+            "Mbit/s",
+            "Mean goodput at the receiver, without the first fifth of the phase (at most 2 s).",
+            source,
+        ),
+        Definition(f"{way}.goodput_p10_mbit", "Mbit/s", "The lowest decile of goodput in steps of 1 s.", source),
+        Definition(f"{way}.fill_s", "s", "From the start of the load to 80 % of the later median delay.", source),
+        Definition(f"{way}.standing_ms", "ms", "Median of the added delay once the buffer is full.", source),
+        Definition(f"{way}.buffer_kb", "kB", "That delay times the rate of IP packets: the buffer in use.", source),
+        Definition(f"{way}.retransmits_percent", "%", "Segments of the load that were retransmitted.", source),
+    ]
+
+
 DEFINITIONS: tuple[Definition, ...] = (
     *_rtt(),
     *_round_trips(),
@@ -369,6 +415,7 @@ DEFINITIONS: tuple[Definition, ...] = (
     *_flows(),
     *_transfers(),
     *_buffers(),
+    *_live(),
 )
 """All metrics, in the order in which tables show them."""
 

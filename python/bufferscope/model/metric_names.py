@@ -9,6 +9,8 @@ from bufferscope.model.metric_definitions import DEFINITIONS, PERCENT, Definitio
 from bufferscope.model.network import groups, ports, traffic_named
 from bufferscope.model.scenario import Scenario
 
+PHASES = ("download", "upload", "both")
+"""The phases with a load of a live measurement."""
 PERCENTILE = re.compile(rf"\.p{PERCENT}_(?=[a-z]+$)")
 """The percentile in a metric's name: at the end, before the unit."""
 
@@ -30,7 +32,16 @@ def names(scenario: Scenario, definitions: Iterable[Definition] = DEFINITIONS) -
     """
     rated = [port.name for port in ports(scenario).values() if port.rate]
     traffic = [*(entry["name"] for entry in traffic_named(scenario)), *groups(scenario)]
-    return [name for definition in definitions for name in definition.names(rated, traffic)]
+    phases = live_phases(scenario)
+    return [name for definition in definitions for name in definition.names(rated, traffic, phases)]
+
+
+def live_phases(scenario: Scenario) -> list[str]:
+    """The phases with a load of a live measurement: its traffic is named after them, and its queues are not known."""
+    if any(not port.is_unknown for port in ports(scenario).values()):
+        return []
+    named = {entry["name"].partition(".")[0] for entry in traffic_named(scenario, "tcp")}
+    return [phase for phase in PHASES if phase in named]
 
 
 def exists(scenario: Scenario, name: str) -> bool:

@@ -27,6 +27,7 @@ from bufferscope.report import (
     topology,
     verdicts,
 )
+from bufferscope.report import live as measured
 from bufferscope.report import runs as stored
 from bufferscope.report.anchors import anchors
 from bufferscope.report.contents import ContentsEntry, contents
@@ -52,6 +53,8 @@ class ExperimentView:
     brief: str
     """What part of the experiment was run; empty if all of it was."""
     warnings: tuple[stored.WarningView, ...]
+    live: measured.LiveView | None
+    """What a live measurement found; None for other runs, and for several."""
     topology: plotting.TopologyView
     figures: tuple[drawing.FigureView, ...]
     missing: tuple[drawing.MissingFigure, ...]
@@ -271,6 +274,7 @@ def _experiment(
         overrides=tuple(result.overrides),
         brief=brief,
         warnings=stored.warnings(result.runs),
+        live=measured.view(result.runs[0]) if len(result.runs) == 1 else None,
         topology=plotting.view(topology.network(grouped)),
         figures=figures,
         missing=_missing(document, drawn),

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from bufferscope.base.fmt import number, plural
 from bufferscope.engines import default, engine_of
+from bufferscope.store.live import LiveMeasurement, live_of
 from bufferscope.store.metadata import sources
 
 if TYPE_CHECKING:
@@ -89,6 +90,8 @@ def _view(label: str, run: "Run", page: Path) -> RunView:
 
 def command(runs: Sequence["Run"], verb: str = "run", options: Sequence[str] = ("--engine",)) -> str:
     """The command that makes these runs of one experiment again, quoted for a shell; an option for each engine."""
+    if live := live_of(runs[0].meta["summary"]):
+        return shlex.join([*engine_of(runs[0].engine).read_by.split(), live["host"]])
     if sources(runs[0].meta):
         return _taking(runs)
     seeds = sorted({run.seed for run in runs})
@@ -127,6 +130,8 @@ def _kernel(runs: Sequence["Run"]) -> list[str]:
 def provenance(run: "Run") -> str:
     """Which program made a run, on which machine, and when."""
     meta = run.meta
+    if live := live_of(meta["summary"]):
+        return _measured(run, live)
     if sources(meta):
         return _origin(run)
     machine = meta["machine"]
@@ -140,6 +145,18 @@ def provenance(run: "Run") -> str:
         f"bufferscope {meta['bufferscope']}, engine {meta['engine']} {meta['engine_version']}{kernel}, "
         f"sampled every {sampled}, started {started}, on {on}"
     )
+
+
+def _measured(run: "Run", live: LiveMeasurement) -> str:
+    """Which programs made a live measurement, on which kernels, and when."""
+    started = datetime.fromisoformat(run.meta["started"]).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    ends = {"this machine": live["client"], "the server": live["server"]}
+    told = [f"{end}: version {each.get('version', '?')}, Linux {each.get('kernel', '?')}" for end, each in ends.items()]
+    error_ns = live["accuracy"].get("timing_error_p99_ns")
+    exact = "" if error_ns is None else f"; probes left within {number(round(error_ns / 1000))} µs of their time (p99)"
+    stamps = live["accuracy"].get("rx_stamps")
+    by = f"; arrivals stamped by the {'kernel' if stamps == 'kernel' else 'program'}" if stamps else ""
+    return f"measured {started}, to {live['host']} ({live['address']}); {'; '.join(told)}{by}{exact}"
 
 
 def _origin(run: "Run") -> str:

@@ -16,6 +16,7 @@ from bufferscope.model.figure_names import NAMES as FIGURES
 from bufferscope.model.figure_names import FigureName
 from bufferscope.model.scenario import ENDS, SIDES, FifoQueueing, Mac80211Queueing, RateStep, Scenario, Traffic
 from bufferscope.store import FORMAT
+from bufferscope.store.live import LIVE, LiveMeasurement
 from bufferscope.store.schema import (
     Mismatch,
     SchemaCheck,
@@ -168,6 +169,8 @@ class Summary(TypedDict, total=False):
     """The tables that stay empty because the engine can't know their content."""
     observed: Origin
     """Where the run comes from, if another program observed it."""
+    live: LiveMeasurement
+    """How a live measurement went, and its verdict."""
     privilege: str
     """The privilege with which the network was built."""
     cpu: CpuReport
@@ -386,7 +389,14 @@ _REQUIRED: Mapping[str, SchemaCheck] = {
     "mss_bytes": whole(1),
     "machine": mapping(plain),
     "summary": table(
-        {}, {"not_measured": items(_TABLE), "kernel": text, "changes": items(_CHANGE), "observed": _ORIGIN}
+        {},
+        {
+            "not_measured": items(_TABLE),
+            "kernel": text,
+            "changes": items(_CHANGE),
+            "observed": _ORIGIN,
+            "live": LIVE,
+        },
     ),
     "warnings": items(text),
     "tables": mapping(whole(), _TABLE),

@@ -24,6 +24,7 @@ from bufferscope.model.network import path, traffic_ends
 from bufferscope.model.overrides import toml
 from bufferscope.model.variants import ABOUT, PING, unused_name
 from bufferscope.running.stepping import Simulation
+from bufferscope.store.live import live_of
 
 AS_IT_WAS = Remedy("as it was", {})
 ALIKE = 0.02
@@ -54,6 +55,8 @@ class NotSimulatedError(Exception):
 
 def cures(run: RunRecords, step: Step = lambda _done, _total: None) -> Iterator[Statement]:
     """The effect of each cure, one statement each; if nothing can be simulated, one that says why."""
+    if live_of(run.meta["summary"]):
+        return  # its verdict says what to do
     found = evidence(run)
     if engine_of(run.engine).observes:
         yield Statement("cure", "Cures cannot be simulated: the run was observed, so its network is not known.")

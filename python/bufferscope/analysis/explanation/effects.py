@@ -57,10 +57,21 @@ def _calls(found: Evidence, asked: Pings | None) -> Iterator[Statement]:
         yield Statement("call", f"The call {name} scores {_score(score)}; measured.", {"mos": score}, "rtt")
         return
     if asked:
-        score, is_split = mos(asked)
-        unknown = None if is_split else "One-way delays are not recorded; half of the RTT is used instead."
-        sentence = f"A call would score {_score(score)}; computed from the pings with the E-model."
-        yield Statement("call", sentence, {"mos": score}, "rtt", unknown)
+        yield _call(asked)
+
+
+def of_pings(asked: Pings) -> Iterator[Statement]:
+    """The statements on calls, games and pages that come from pings alone."""
+    yield _call(asked)
+    yield _game(asked)
+    yield _page(asked)
+
+
+def _call(asked: Pings) -> Statement:
+    score, is_split = mos(asked)
+    unknown = None if is_split else "One-way delays are not recorded; half of the RTT is used instead."
+    sentence = f"A call would score {_score(score)}; computed from the pings with the E-model."
+    return Statement("call", sentence, {"mos": score}, "rtt", unknown)
 
 
 def measured_calls(run: RunRecords) -> Iterator[tuple[str, float]]:
@@ -127,14 +138,18 @@ def _pages(found: Evidence, asked: Pings | None) -> Iterator[Statement]:
         yield Statement("page", sentence, {"page_s": mean_s}, "download_time")
         return
     if asked:
-        trips = round_trips(PAGE_SEGMENTS)
-        own_s, added_s = trips * asked.own_s, trips * max(0.0, asked.added_s(0.5))
-        sentence = (
-            f"A page of 100 kB takes {trips} round trips: {fmt.time(own_s)} at the idle RTT and "
-            f"{fmt.time(own_s + added_s)} at the median RTT, plus its transmission time; computed."
-        )
-        unknown = "Losses, other connections of the page and DNS are left out."
-        yield Statement("page", sentence, {"round_trips": trips, "page_s": own_s + added_s}, "rtt", unknown)
+        yield _page(asked)
+
+
+def _page(asked: Pings) -> Statement:
+    trips = round_trips(PAGE_SEGMENTS)
+    own_s, added_s = trips * asked.own_s, trips * max(0.0, asked.added_s(0.5))
+    sentence = (
+        f"A page of 100 kB takes {trips} round trips: {fmt.time(own_s)} at the idle RTT and "
+        f"{fmt.time(own_s + added_s)} at the median RTT, plus its transmission time; computed."
+    )
+    unknown = "Losses, other connections of the page and DNS are left out."
+    return Statement("page", sentence, {"round_trips": trips, "page_s": own_s + added_s}, "rtt", unknown)
 
 
 def round_trips(segments: int) -> int:

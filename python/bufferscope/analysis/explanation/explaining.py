@@ -7,6 +7,7 @@ from bufferscope.analysis.explanation.diagnosis import Diagnosis, diagnose
 from bufferscope.analysis.explanation.effects import effects
 from bufferscope.analysis.explanation.evidence import Evidence, evidence
 from bufferscope.analysis.explanation.flow_words import flow_statements
+from bufferscope.analysis.explanation.live import explain_live
 from bufferscope.analysis.explanation.observed import explain_observed
 from bufferscope.analysis.explanation.queue_words import culprit, queue_statements
 from bufferscope.analysis.explanation.statement import Explanation, Statement
@@ -14,6 +15,7 @@ from bufferscope.analysis.explanation.verdicts import verdict
 from bufferscope.base.errors import InputError
 from bufferscope.engines import engine_of
 from bufferscope.metrics.records import RunRecords
+from bufferscope.store.live import live_of
 
 if TYPE_CHECKING:
     from bufferscope.figures.source import ResultRecords
@@ -57,6 +59,8 @@ def explain(what: "RunRecords | ResultRecords") -> Explanation | list[Explanatio
 
 def explain_run(run: RunRecords) -> Explanation:
     """The explanation of one run; nothing is simulated."""
+    if live := live_of(run.meta["summary"]):
+        return explain_live(run, live)
     found = evidence(run)
     if engine_of(run.engine).observes:
         return explain_observed(found)

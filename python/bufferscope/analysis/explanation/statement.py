@@ -48,6 +48,8 @@ StatementKind = Literal[
     "call",
     "game",
     "page",
+    "video",
+    "advice",
     "cure",
     "unknown",
 ]

@@ -1,6 +1,6 @@
 """Everything that the engines need on this machine."""
 
-from bufferscope.engines import PLANNED, carrying
+from bufferscope.engines import REGISTRY
 from bufferscope.engines.doctor.findings import EngineCheck, EngineDiagnosis
 from bufferscope.engines.doctor.system import System
 
@@ -8,12 +8,8 @@ from bufferscope.engines.doctor.system import System
 def examine(system: System | None = None) -> list[EngineDiagnosis]:
     """Check everything that the engines need."""
     system = system or System()
-    found = [_diagnosis(each.name, each.about, tuple(each.checks(system)), system) for each in carrying()]
-    absent = [
-        EngineDiagnosis(name, about, (EngineCheck("engine", "not in this version", about),))
-        for name, about in PLANNED.items()
-    ]
-    return found + absent
+    checked = [(each, tuple(each.checks(system))) for each in REGISTRY.values()]
+    return [_diagnosis(each.name, each.about, checks, system) for each, checks in checked if checks]
 
 
 def _diagnosis(name: str, about: str, checks: tuple[EngineCheck, ...], system: System) -> EngineDiagnosis:

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
-State = Literal["ready", "limited", "missing", "not in this version"]
+State = Literal["ready", "limited", "missing"]
 """`limited`: the engine works, but not for everything; `missing`: the engine does not work without this."""
 
-_WORST_FIRST: tuple[State, ...] = ("not in this version", "missing", "limited")
+_WORST_FIRST: tuple[State, ...] = ("missing", "limited")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from bufferscope.base.fmt import NBSP, margin, plural
 from bufferscope.metrics import definition
 from bufferscope.metrics.window import described, test_load
+from bufferscope.model.metric_names import live_phases
 from bufferscope.studies.agreement import fmt
 from bufferscope.studies.comparison.comparing import Comparison, Difference, PointComparison
 
@@ -60,7 +61,7 @@ def _cell(point: PointComparison, metric: str, arm: str, difference: Difference 
 
 def measured(comparison: Comparison) -> str | None:
     """What part of the runs the metrics are of, if some are tests that are idle before and after their load."""
-    tests = [run for run in comparison.runs if test_load(run.scenario)]
+    tests = [run for run in comparison.runs if test_load(run.scenario) and not live_phases(run.scenario)]
     if not tests:
         return None
     times = list(dict.fromkeys(described(run.scenario) for run in tests))

@@ -1,0 +1,73 @@
+"""The output of `measure`, and what `show` prints of a live measurement."""
+
+from pathlib import Path
+
+from rich.text import Text
+
+from bufferscope.analysis import live as words
+from bufferscope.analysis.live import TextTable
+from bufferscope.cli.saying import say
+from bufferscope.cli.terminal import console, plain_table
+from bufferscope.store.run import Run
+
+PICTURE = "live"
+
+
+def document(run: Run) -> dict[str, object]:
+    """A live measurement for `--json`."""
+    from bufferscope.cli.documents import run_document
+
+    live = run.meta["summary"]["live"]
+    return {
+        "experiment": run.experiment,
+        "host": live["host"],
+        "complete": live["complete"],
+        "reason": live["reason"],
+        "runs": [run_document(run)],
+        "verdict": live["verdict"],
+    }
+
+
+def print_measured(run: Run, page: Path | None) -> None:
+    """The five sentences, the warnings, and where everything is."""
+    from bufferscope.report.live import next_command
+
+    print_sentences(run)
+    for warning in run.warnings:
+        console().print(Text(f"Warning: {warning}"))
+    say(f"Stored in {run.path}/")
+    if page:
+        say(f"The picture: {page.parent.resolve()}/figures/{run.experiment}-{PICTURE}.svg")
+        say(f"The page: {page.resolve()}")
+    say(f"Next: {next_command(run)}")
+
+
+def print_sentences(run: Run) -> None:
+    """The verdict in sentences, one to a line."""
+    for sentence in run.meta["summary"]["live"]["verdict"]["sentences"]:
+        console().print(Text(sentence))
+    console().print()
+
+
+def print_live(run: Run) -> None:
+    """What `show` prints of a live measurement before its metrics: sentences, numbers, places and hops."""
+    live = run.meta["summary"]["live"]
+    verdict = live["verdict"]
+    print_sentences(run)
+    for table in (words.numbers(verdict), words.directions(verdict), words.locations(verdict)):
+        _print(table)
+    for phase in verdict["phases"]:
+        _print(words.ladder(phase))
+    for sentence in words.not_reported(live):
+        console().print(Text(sentence))
+
+
+def _print(table: TextTable) -> None:
+    if not table.rows:
+        return
+    shown = plain_table(table.title)
+    for column in table.columns:
+        shown.add_column(column, overflow="fold")
+    for row in table.rows:
+        shown.add_row(*(Text(cell) for cell in row))
+    console().print(shown)

@@ -1,0 +1,164 @@
+"""`bufferscope measure`."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bufferscope.base.errors import InputError
+from bufferscope.cli import options
+from bufferscope.engines.live.program import TOKEN
+
+if TYPE_CHECKING:
+    from bufferscope.store.run import Run
+
+NOT_COMPLETE, INTERRUPTED = 1, 130
+
+
+def measure(
+    host: Annotated[
+        str,
+        typer.Argument(
+            metavar="HOST",
+            help="The server, as in example.org or 192.0.2.1:47300, where [bold]bufferscope serve[/bold] runs.",
+            show_default=False,
+        ),
+    ],
+    token: Annotated[
+        str | None,
+        typer.Option(
+            "--token",
+            metavar="TOKEN",
+            help="The token that the server printed. Other users of this machine can see it here, but not in the "
+            f"environment variable {TOKEN}.",
+            show_default=False,
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option("--token-file", metavar="FILE", help="A file with the token.", dir_okay=False, show_default=False),
+    ] = None,
+    idle: Annotated[bool, typer.Option("--idle", help="Measure the idle path only, without any load.")] = False,
+    phases: Annotated[
+        str | None,
+        typer.Option(
+            "--phases",
+            metavar="NAMES",
+            help="Only these: idle, download, upload, both, with commas. Default: all of them.",
+            show_default=False,
+        ),
+    ] = None,
+    interface: Annotated[
+        str | None,
+        typer.Option(
+            "--interface",
+            metavar="NAME",
+            help="The interface to measure, as in wlan0. Default: that of the route to the server.",
+            show_default=False,
+        ),
+    ] = None,
+    flows: Annotated[
+        int | None,
+        typer.Option("--flows", metavar="N", help="The connections of the load in each direction.", show_default=False),
+    ] = None,
+    congestion: Annotated[
+        str | None,
+        typer.Option(
+            "--congestion",
+            metavar="NAME",
+            help="The congestion control of the load, as in cubic.",
+            show_default=False,
+        ),
+    ] = None,
+    at_most: Annotated[
+        int | None,
+        typer.Option(
+            "--at-most",
+            metavar="SECONDS",
+            help="The longest that each phase with a load may last: 10 to 120.",
+            show_default=False,
+        ),
+    ] = None,
+    out: options.Out = Path("results"),
+    report: options.Report = None,
+    no_report: options.NoReport = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Measure this machine's connection: how much delay load adds, in which queue, how sure that is, and what to do.
+
+    The server runs [bold]bufferscope serve[/bold], which prints the line to type here. The test measures the idle \
+path, then loads it in each direction and in both, until goodput and delay have levelled off: usually within a minute \
+or two. It needs no privilege. What it transfers counts towards a data plan. Ctrl-C ends it early and keeps what was \
+measured. The page report/HOST/index.html shows the result; with --json or --quiet, it is written only if --report is \
+given.
+
+    [bold]Examples[/bold]
+
+      bufferscope measure example.org --token TOKEN
+
+      BUFFERSCOPE_TOKEN=TOKEN bufferscope measure example.org --phases upload
+
+      bufferscope measure example.org --token-file token --json | jq -r '.verdict.grade'
+
+      bufferscope compare before=results/example.org/run-live-s0-0f3a2b1c after=results/example.org/run-live-s0-71c09d3e
+    """
+    from bufferscope.cli.measuring import shown
+    from bufferscope.engines.live.program import Request, token_in
+    from bufferscope.interop.live.measuring import experiment
+    from bufferscope.interop.live.measuring import measure as measured
+
+    if token_file is not None and token is not None:
+        raise InputError("--token and --token-file exclude one another")
+    words = tuple(word.strip() for word in phases.split(",")) if phases is not None else ()
+    request = Request(
+        host,
+        token_in(token_file) if token_file else token or os.environ.get(TOKEN, ""),
+        words,
+        idle,
+        flows,
+        congestion,
+        interface,
+        at_most,
+    )
+    silent = quiet or json
+    directory = options.page(report, no_report, silent, Path("report") / experiment(request))
+    with shown(host, silent=silent) as watch:
+        found = measured(request, out, watch)
+    run = found.run
+    drawn = _page(run, directory, silent=silent) if directory else None
+    if json:
+        from bufferscope.cli.documents import print_document
+        from bufferscope.cli.live import document
+
+        print_document(document(run) | ({"report": str(drawn)} if drawn else {}))
+    elif not quiet:
+        from bufferscope.cli.live import print_measured
+
+        print_measured(run, drawn)
+    _leave(run, found.was_interrupted)
+
+
+def _leave(run: "Run", was_interrupted: bool) -> None:
+    """Exit with the status of an incomplete measurement, if it is one."""
+    from bufferscope.cli.saying import note
+
+    live = run.meta["summary"]["live"]
+    if live["complete"]:
+        return
+    note(f"bufferscope: the measurement is not complete: {live['reason'] or 'it ended early'}")
+    raise typer.Exit(INTERRUPTED if was_interrupted else NOT_COMPLETE)
+
+
+def _page(run: "Run", directory: Path, *, silent: bool) -> Path:
+    from bufferscope.cli.pages import page
+    from bufferscope.report import build
+    from bufferscope.report.live import opening
+    from bufferscope.results.result import Result
+
+    begin = opening(run)
+    left = f"the run is in {run.path}/"
+    return page(
+        directory, lambda path, step: build([Result([run])], path, step, opening=begin), silent=silent, left=left
+    )

@@ -1,0 +1,160 @@
+"""The events that `bufferscope-live measure --events` prints, one JSON object on each line.
+
+The program's output comes from the same machine, but what it tells of the path comes from others: hops, a server. So
+each event is checked before anything relies on it.
+"""
+
+import ipaddress
+import json
+from collections.abc import Mapping
+from typing import Any, Literal, NoReturn, NotRequired, TypedDict, cast
+
+from bufferscope.base.errors import EngineError, printable
+from bufferscope.engines.live.observations import Observations
+from bufferscope.store.live import Accuracy, EndProgram
+from bufferscope.store.schema import Mismatch, SchemaCheck, plain
+from bufferscope.store.typed import Count, check_of
+from bufferscope.store.verdict import LiveVerdict
+
+LONGEST_LINE = 64 << 10
+"""The most bytes of an event other than `end`."""
+LONGEST_END = 512 << 20
+"""The most bytes of the event `end`, which has all that was observed."""
+LONGEST_NS = 7 * 24 * 3600 * 1_000_000_000
+"""The longest time from the first observation to the last."""
+SHOWN = 200
+"""The characters of a malformed line that an error shows."""
+
+
+class StartEvent(TypedDict):
+    """The measurement begins."""
+
+    event: Literal["start"]
+    version: str
+    host: str
+    address: str
+    realtime_ns: Count
+    phases: list[str]
+    parameters: dict[str, object]
+    server: EndProgram
+    client: EndProgram
+
+
+class QueuedEvent(TypedDict):
+    """Others are measured first."""
+
+    event: Literal["queued"]
+    position: Count
+
+
+class PhaseEvent(TypedDict):
+    """A phase begins."""
+
+    event: Literal["phase"]
+    phase: str
+    t_ns: int
+    at_most_s: float
+
+
+class ProgressEvent(TypedDict):
+    """The state of the measurement, about five times a second."""
+
+    event: Literal["progress"]
+    t_ns: int
+    phase: str
+    rtt_ms: float | None
+    down_mbit: float | None
+    up_mbit: float | None
+    left_s: float | None
+
+
+class WarningEvent(TypedDict):
+    """Something to know."""
+
+    event: Literal["warning"]
+    text: str
+
+
+class EndEvent(TypedDict):
+    """The measurement is over; always the last event."""
+
+    event: Literal["end"]
+    complete: bool
+    reason: str | None
+    observations: Observations
+    verdict: LiveVerdict
+    accuracy: NotRequired[Accuracy]
+
+
+Event = StartEvent | QueuedEvent | PhaseEvent | ProgressEvent | WarningEvent | EndEvent
+
+_CHECKS: Mapping[str, SchemaCheck] = {
+    "start": check_of(StartEvent),
+    "queued": check_of(QueuedEvent),
+    "phase": check_of(PhaseEvent),
+    "progress": check_of(ProgressEvent),
+    "warning": check_of(WarningEvent),
+    "end": check_of(EndEvent),
+}
+
+
+def read(line: bytes) -> Event:
+    """The event on a line. Raises `EngineError` if it is malformed."""
+    try:
+        found = json.loads(line, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise malformed(f"{error}: {_shown(line)}") from None
+    name = found.get("event") if isinstance(found, dict) else None
+    check = _CHECKS.get(name) if isinstance(name, str) else None
+    if check is None:
+        raise malformed(f"expected an event ({', '.join(_CHECKS)}), found {_shown(line)}")
+    try:
+        plain(found, "")
+        check(found, "")
+        if name == "end":
+            _check_end(found)
+    except Mismatch as mismatch:
+        raise malformed(f"in the event {name}: {mismatch}") from None
+    return cast(Event, found)
+
+
+def malformed(what: str) -> EngineError:
+    """The error for output that is not as it must be."""
+    return EngineError(f"the output of bufferscope-live is malformed: {what}")
+
+
+def _check_end(found: dict[str, Any]) -> None:
+    """Check what types do not say: addresses, the order of times, and how far apart they are."""
+    for number, phase in enumerate(found["observations"]["phases"]):
+        where = f"observations.phases[{number}]"
+        if not 0 <= phase["end_ns"] - phase["start_ns"] <= LONGEST_NS:
+            raise Mismatch(f"{where}.end_ns", phase["end_ns"], "a time after start_ns, at most a week later")
+        for place, probe in enumerate(phase.get("ladder", ())):
+            _check_address(probe.get("address"), f"{where}.ladder[{place}].address")
+        lists = [key for key, value in phase.items() if isinstance(value, list)]
+        for key in lists:
+            for place, sample in enumerate(phase[key]):
+                if abs(sample["t_ns"] - phase["start_ns"]) > LONGEST_NS:
+                    raise Mismatch(f"{where}.{key}[{place}].t_ns", sample["t_ns"], "a time near that of the phase")
+    phases = found["observations"]["phases"]
+    times = [phase[key] for phase in phases for key in ("start_ns", "end_ns")]
+    if times and max(times) - min(times) > LONGEST_NS:
+        raise Mismatch("observations.phases", max(times) - min(times), "times that are at most a week apart")
+
+
+def _check_address(value: str | None, where: str) -> None:
+    if value is None:
+        return
+    try:
+        ipaddress.ip_address(value)
+    except ValueError:
+        raise Mismatch(where, value, "an address of IPv4 or IPv6") from None
+
+
+def _shown(line: bytes) -> str:
+    text = printable(line[:SHOWN].decode(errors="replace"))
+    return text + ("..." if len(line) > SHOWN else "")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")

@@ -1,0 +1,113 @@
+"""The program `bufferscope-live`, which measures and serves: where it is, and how it is asked."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bufferscope.base.commit import PACKAGE
+from bufferscope.base.errors import EngineError, InputError, check_number
+from bufferscope.store.live import LOADED
+
+NAME = "bufferscope-live"
+VARIABLE = "BUFFERSCOPE_LIVE"
+"""The environment variable that selects another program."""
+TOKEN = "BUFFERSCOPE_TOKEN"
+"""The environment variable with the token. It is never an argument, because every user can see those."""
+PHASES = ("idle", *LOADED)
+"""The phases that can be asked for; what the path needs before and after them is always done."""
+MOST_FLOWS = 64
+LONGEST_TOKEN = 1000
+SHORTEST_PHASE_S, LONGEST_PHASE_S = 10, 120
+
+_TARGET = PACKAGE.parents[1] / "target"
+_PLACES = (
+    PACKAGE / "bin" / NAME,
+    _TARGET / "x86_64-unknown-linux-gnu" / "live" / NAME,
+    _TARGET / "release" / NAME,
+    _TARGET / "debug" / NAME,
+)
+"""Where the program may be: in the package, or where cargo builds it in a source tree."""
+
+
+def program() -> Path:
+    """The program's path. Raises `EngineError` if it is missing."""
+    if chosen := os.environ.get(VARIABLE):
+        places: tuple[Path, ...] = (Path(chosen),)
+    else:
+        places = _PLACES
+    for place in places:
+        if os.access(place, os.X_OK) and place.is_file():
+            return place
+    raise EngineError(
+        f"no {NAME} at {places[0]}: build it with `make live`, install a package that was built with `make wheel`, "
+        f"or set {VARIABLE} to where it is"
+    )
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to measure."""
+
+    host: str
+    """A name or an address, and possibly a port: `example.org:47300`, `[2001:db8::1]:47300`."""
+    token: str
+    phases: Sequence[str] = ()
+    """Some of `PHASES`; none: all of them."""
+    idle: bool = False
+    """Only the idle path, without any load."""
+    flows: int | None = None
+    """Connections in each direction; None: as many as the program takes."""
+    congestion: str | None = None
+    """The congestion control of the load; None: that of the program."""
+    interface: str | None = None
+    """The interface to send from; None: that of the route."""
+    at_most_s: int | None = None
+    """The longest that a phase may last."""
+
+    def __post_init__(self) -> None:
+        """Raise `InputError` for what no test can be made of."""
+        if not self.host or self.host.startswith("-") or not self.host.isprintable() or " " in self.host:
+            raise InputError(f"HOST: found {self.host!r:.100}; allowed: a name or an address, as in example.org:47300")
+        if not self.token or not self.token.isprintable() or len(self.token) > LONGEST_TOKEN:
+            raise InputError(
+                "--token: needed is the token that `bufferscope serve` prints; give it with --token, with --token-file "
+                f"or in the environment variable {TOKEN}"
+            )
+        if unknown := [phase for phase in self.phases if phase not in PHASES]:
+            raise InputError(f"--phases: found {unknown[0]!r:.60}; allowed: {', '.join(PHASES)}")
+        if self.idle and self.phases:
+            raise InputError("--idle and --phases exclude one another")
+        if self.flows is not None:
+            check_number("flows", self.flows, 1, MOST_FLOWS)
+        if self.at_most_s is not None:
+            check_number("at-most", self.at_most_s, SHORTEST_PHASE_S, LONGEST_PHASE_S)
+
+    def arguments(self) -> list[str]:
+        """The program's arguments. The token is in `environment`."""
+        chosen = {
+            "--phases": ",".join(self.phases) or None,
+            "--flows": self.flows,
+            "--congestion": self.congestion,
+            "--interface": self.interface,
+            "--at-most": self.at_most_s,
+        }
+        options = [word for option, value in chosen.items() if value is not None for word in (option, str(value))]
+        return ["measure", self.host, "--events", *options, *(["--idle"] if self.idle else [])]
+
+    def environment(self) -> Mapping[str, str]:
+        """The program's environment."""
+        return {**os.environ, TOKEN: self.token}
+
+
+def token_in(file: Path) -> str:
+    """The token in a file, whose only line it is. Raises `InputError` if the file cannot be read."""
+    try:
+        with file.open("rb") as stream:
+            found = stream.read(LONGEST_TOKEN + 2)
+    except OSError as error:
+        raise InputError(f"--token-file {file}: {error.strerror}") from None
+    token = found.decode(errors="replace").strip()
+    if not token or "\n" in token or len(token) > LONGEST_TOKEN:
+        raise InputError(f"--token-file {file}: found no single line with a token")
+    return token

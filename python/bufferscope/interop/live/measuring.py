@@ -1,0 +1,214 @@
+"""A live measurement from its request to a stored run."""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from bufferscope.base import machine
+from bufferscope.base.errors import EngineError, printable
+from bufferscope.engines import live as engine
+from bufferscope.engines.live import events
+from bufferscope.engines.live.events import EndEvent, Event, StartEvent
+from bufferscope.engines.live.measurement import Measurement, interruptible
+from bufferscope.engines.live.observations import Observations
+from bufferscope.engines.live.program import NAME, Request
+from bufferscope.interop import external_runs as observed
+from bufferscope.interop.external_runs import Observation, TrafficEntry
+from bufferscope.interop.live import records
+from bufferscope.interop.live.names import CLIENT, ECHOES, SERVER, load_name
+from bufferscope.store.live import LiveMeasurement
+from bufferscope.store.run import Run
+from bufferscope.store.verdict import Direction, LiveVerdict
+from bufferscope.store.writing import prepare
+
+Watch = Callable[[Event], None]
+"""Called with each event."""
+DIRECTIONS: tuple[Direction, ...] = ("down", "up")
+FIGURES = ("live", "rtt_cdf")
+PORT = re.compile(r"(?<=\]):\d+$|^(?P<host>[^:]+):\d+$")
+
+
+@dataclass
+class _Seen:
+    """What the program has printed."""
+
+    start: StartEvent | None = None
+    end: EndEvent | None = None
+    warnings: list[str] = field(default_factory=list)
+    size: int = 0
+    digest: Any = field(default_factory=hashlib.sha256)
+
+    def take(self, event: Event, line: bytes) -> None:
+        self.size += len(line) + 1
+        self.digest.update(line + b"\n")
+        if event["event"] == "start":
+            self.start = event
+        elif event["event"] == "end":
+            self.end = event
+        elif event["event"] == "warning":
+            self.warnings.append(event["text"])
+
+
+@dataclass(frozen=True)
+class StoredMeasurement:
+    """A stored measurement."""
+
+    run: Run
+    was_interrupted: bool
+    """Whether it ended early because of Ctrl-C."""
+
+
+def measure(request: Request, out: Path = Path("results"), watch: Watch = lambda _event: None) -> StoredMeasurement:
+    """Measure a connection, and store what was observed as a run under `out`, also if it ended early.
+
+    On Ctrl-C, the measurement ends and the run has what was observed until then. Raises `InputError` if the program
+    refuses the request or `out` can't be written, and `EngineError` if there is no result.
+    """
+    directory = out / experiment(request)
+    prepare(directory)  # refuse it before anything is measured
+    seen = _Seen()
+    begin = monotonic()
+    with Measurement(request) as measurement, interruptible(measurement):
+        for event, line in measurement.events():
+            seen.take(event, line)
+            watch(event)
+    run = _stored(seen, experiment(request), out, monotonic() - begin)
+    return StoredMeasurement(run, measurement.was_stopped and not run.meta["summary"]["live"]["complete"])
+
+
+def read_events(lines: Iterable[bytes], out: Path = Path("results")) -> Run:
+    """Store the measurement whose events are these lines, as `bufferscope-live measure --events` prints them.
+
+    Raises as `measure`.
+    """
+    seen = _Seen()
+    for line in lines:
+        seen.take(events.read(line.rstrip(b"\n")), line.rstrip(b"\n"))
+    host = seen.start["host"] if seen.start else ""
+    return _stored(seen, _name(host), out, None)
+
+
+def _stored(seen: _Seen, name: str, out: Path, wall_s: float | None) -> Run:
+    """Store what was seen. Raises `EngineError` if that is not a measurement."""
+    if seen.start is None or seen.end is None:
+        raise EngineError(f"{NAME} had a result without a beginning")
+    return _store(name, seen.start, seen, out, wall_s)
+
+
+def experiment(request: Request) -> str:
+    """The name under which the runs of a host are stored: that of the host, without the port.
+
+    >>> experiment(Request("example.org:47300", "token")), experiment(Request("[2001:db8::1]:47300", "token"))
+    ('example.org', '2001-db8-1')
+    """
+    return _name(request.host)
+
+
+def _name(host: str) -> str:
+    return observed.experiment_name(PORT.sub(r"\g<host>", host))
+
+
+def _store(name: str, start: StartEvent, seen: _Seen, out: Path, wall_s: float | None) -> Run:
+    """Store a measurement."""
+    assert seen.end, "checked by the caller"
+    end = seen.end
+    observations = end["observations"]
+    observation = Observation(
+        name=name,
+        title=f"Live measurement of the connection to {printable(start['host'])}",
+        engine=engine.ENGINE.name,
+        tool=NAME,
+        version=start["version"],
+        sources=[{"file": _events(start), "bytes": seen.size, "sha256": seen.digest.hexdigest()}],
+        duration_ns=records.duration_ns(observations),
+        traffic=_traffic(observations),
+        hosts=(CLIENT, SERVER),
+        warmup_ns=_idle_ns(observations),
+        started=_moment(start["realtime_ns"]),
+        sample_interval_ns=_interval_ns(observations),
+        not_measured=("transfers", "estimates", "round_trips", "retransmissions"),
+        warnings=list(dict.fromkeys([*seen.warnings, *end["verdict"]["warnings"], *_partial(end)])),
+        figures=FIGURES,
+        live=_live(start, end),
+        wall_s=wall_s,
+        machine=machine.describe(),
+    )
+    return observed.store(observation, records.frames(observations), out)
+
+
+def _live(start: StartEvent, end: EndEvent) -> LiveMeasurement:
+    observations = end["observations"]
+    return {
+        "host": start["host"],
+        "address": start["address"],
+        "client": {"version": start["version"], **start["client"]},
+        "server": start["server"],
+        "complete": end["complete"],
+        "reason": end["reason"],
+        "parameters": observations.get("parameters") or start["parameters"],
+        "ends": observations["ends"],
+        "phases": records.phases(observations),
+        "accuracy": end.get("accuracy", {}),
+        "verdict": _moved(end["verdict"], records.origin_ns(observations)),
+    }
+
+
+def _moved(verdict: LiveVerdict, begin_ns: int) -> LiveVerdict:
+    """The verdict with times that count from the run's time 0."""
+    return {**verdict, "phases": [{**each, "start_ns": each["start_ns"] - begin_ns} for each in verdict["phases"]]}
+
+
+def _partial(end: EndEvent) -> list[str]:
+    if end["complete"]:
+        return []
+    return [f"The measurement is not complete: {end['reason'] or 'it ended early'}."]
+
+
+def _traffic(observations: Observations) -> list[TrafficEntry]:
+    """The echoes, and each direction of each load."""
+    begin = records.origin_ns(observations)
+    parameters = observations.get("parameters", {})
+    interval_ns, congestion = parameters.get("probe_interval_ns"), parameters.get("congestion")
+    entries = [TrafficEntry(ECHOES, "irtt", CLIENT, SERVER, {"interval_ns": interval_ns} if interval_ns else {})]
+    for phase in observations["phases"]:
+        for direction in DIRECTIONS:
+            own = {each["flow"] for each in phase.get("flows", ()) if each["direction"] == direction}
+            ends = (CLIENT, SERVER) if direction == "up" else (SERVER, CLIENT)
+            settings = {"flows": len(own), **({"congestion": congestion} if isinstance(congestion, str) else {})}
+            times = phase["start_ns"] - begin, phase["end_ns"] - begin
+            name = load_name(phase["kind"], direction)
+            if own and name not in {entry.name for entry in entries}:
+                entries.append(TrafficEntry(name, "tcp", *ends, settings, *times))
+    return entries
+
+
+def _idle_ns(observations: Observations) -> int:
+    """The time before the first load."""
+    loaded = [phase["start_ns"] for phase in observations["phases"] if phase["kind"] not in ("idle", "cool_down")]
+    return min(loaded, default=records.origin_ns(observations)) - records.origin_ns(observations)
+
+
+def _interval_ns(observations: Observations) -> int:
+    """The time between two samples of a flow."""
+    times = sorted({each["t_ns"] for phase in observations["phases"] for each in phase.get("flows", ())})
+    gaps = sorted(later - earlier for earlier, later in pairwise(times))
+    return gaps[len(gaps) // 2] if gaps else 100_000_000
+
+
+def _events(start: StartEvent) -> str:
+    """The name of the run's source, which is no file: the events of a moment."""
+    moment = _moment(start["realtime_ns"])
+    return f"events of {moment:%Y-%m-%d %H:%M:%S} UTC" if moment else "events"
+
+
+def _moment(realtime_ns: int) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(realtime_ns / 1e9, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None

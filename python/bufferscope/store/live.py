@@ -1,0 +1,96 @@
+"""What `run.json` says of a live measurement, in the key `live` of its summary: how it went, and its verdict.
+
+The tables have the samples. What has no column there is here, so that `bufferscope.interop.live` can put together again
+what was observed: which echoes were lost on their way to the server, and how busy the processors were.
+"""
+
+from collections.abc import Mapping
+from typing import NotRequired, TypedDict
+
+from bufferscope.store.typed import Series, check_of
+from bufferscope.store.verdict import EndName, LiveVerdict, PhaseKind
+
+LOADED: tuple[PhaseKind, ...] = ("download", "upload", "both")
+"""The phases with a load."""
+
+
+class PathEnd(TypedDict, total=False):
+    """One end of the path."""
+
+    link: str
+    link_bps: int | None
+    expected_wifi_bps: int | None
+    qdisc: str | None
+    ring_packets: int | None
+    bql: bool | None
+    software_stamps: bool
+    hops_to_other: int | None
+    unknown: list[str]
+    """What this end could not find out."""
+
+
+class PathEnds(TypedDict):
+    """Both ends of the path."""
+
+    client: PathEnd
+    server: PathEnd
+
+
+class PhaseSummary(TypedDict):
+    """A part of the measurement; times count from the run's time 0."""
+
+    kind: PhaseKind
+    start_ns: int
+    end_ns: int
+    levelled: bool | None
+    """Whether goodput and delay had levelled off at its end; null: not checked."""
+    lost_up: NotRequired[Series]
+    """The echoes that did not reach the server, by their `seq`: `12-40 57`."""
+    processors: NotRequired[dict[str, Series]]
+    """How busy each end's processors were: `t_ns/busiest/softirq` for each sample, shares from 0 to 1."""
+
+
+class EndProgram(TypedDict, total=False):
+    """The program at one end."""
+
+    version: str
+    kernel: str
+
+
+class Accuracy(TypedDict, total=False):
+    """How exact the times are."""
+
+    rx_stamps: str | None
+    timing_error_p99_ns: int | None
+
+
+class LiveMeasurement(TypedDict):
+    """A live measurement."""
+
+    host: str
+    address: str
+    client: EndProgram
+    server: EndProgram
+    complete: bool
+    reason: str | None
+    """Why it is not complete."""
+    parameters: dict[str, object]
+    ends: PathEnds
+    phases: list[PhaseSummary]
+    accuracy: Accuracy
+    verdict: LiveVerdict
+
+
+LIVE = check_of(LiveMeasurement)
+"""The check of this part of `run.json`."""
+
+
+def live_of(summary: Mapping[str, object]) -> LiveMeasurement | None:
+    """What a run's summary says of a live measurement; None for every other run."""
+    found: LiveMeasurement | None = summary.get("live")  # type: ignore[assignment]
+    return found
+
+
+def ends(live: LiveMeasurement) -> dict[EndName, PathEnd]:
+    """The two ends by their names."""
+    return {"client": live["ends"]["client"], "server": live["ends"]["server"]}
