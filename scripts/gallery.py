@@ -1,5 +1,6 @@
 """Draws the pictures of docs/gallery.md from short runs, into docs/pictures/gallery; with names, only these figures."""
 
+import gzip
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -11,11 +12,13 @@ import bufferscope as bs
 from bufferscope.engines import one_engine
 from bufferscope.figures import FigureName, pictures, style
 from bufferscope.interop.inspection.inspecting import inspect
+from bufferscope.interop.live.measuring import read_events
 from bufferscope.model.experiment import load
 from bufferscope.running.plan import execute, plan
 
 DIRECTORY = Path(__file__).parents[1] / "docs" / "pictures" / "gallery"
 EXAMPLES = DIRECTORY.parents[1] / "examples"
+EVENTS = ".events.gz"
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,9 @@ FIGURES: Mapping[str, Shown | Path] = {
     "goodput_matrix": CONTROLS,
     "share_matrix": CONTROLS,
     "jain_matrix": CONTROLS,
+    "live": EXAMPLES / "upload.events.gz",
 }
-"""For each figure, its runs or its capture."""
+"""For each figure, its runs, its capture or the events of a live measurement."""
 
 
 def main(names: Sequence[str]) -> None:
@@ -107,6 +111,8 @@ def _draw(result: bs.Result, name: str) -> None:
 
 def _result(shown: Shown | Path, out: Path) -> bs.Result:
     """The runs that a picture shows, stored under `out`."""
+    if isinstance(shown, Path) and shown.name.endswith(EVENTS):
+        return bs.Result([read_events(gzip.decompress(shown.read_bytes()).splitlines(), out)])
     if isinstance(shown, Path):
         out.mkdir()
         return bs.Result([inspect([shown], out).run])
