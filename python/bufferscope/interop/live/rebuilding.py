@@ -125,9 +125,11 @@ def _goodput(run: BaseRun) -> Iterator[dict[str, Any]]:
 
 
 def _local(run: BaseRun, live: LiveMeasurement) -> Iterator[dict[str, Any]]:
+    import polars as pl
+
     ends = {port: end for end, port in PORTS.items()}
     found: dict[tuple[int, str], dict[str, Any]] = {}
-    for row in _rows(run.queues):
+    for row in _rows(run.queues.filter(pl.col("port").is_in(list(ends)))):
         sample = found.setdefault((row["t_ns"], ends[row["port"]]), {})
         if row["layer"] == "ring":
             sample["ring_bytes"] = row["inflight_bytes"]
