@@ -62,6 +62,7 @@ def test_show_prints_the_sentences_the_numbers_of_each_phase_and_the_hops(
         assert text in shown, text
     assert "live.upload.added.p95_ms" in shown
     assert "goodput.total_mbit" not in shown, "phases have different loads"
+    assert json.loads(cli("show", str(run), "--json").out)["verdict"]["grade"] == "C"
 
 
 def test_explain_says_what_the_delay_of_each_phase_means(cli: Cli, installed: Callable[..., Path]) -> None:

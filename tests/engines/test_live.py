@@ -115,6 +115,10 @@ MALFORMED: dict[str, tuple[bytes, str]] = {
         changed(lambda last: _of_upload(last)["echoes"][0].update(t_ns=10**18)),
         "a time near that of the phase",
     ),
+    "a delay that changes by a year": (
+        changed(lambda last: _of_upload(last)["echoes"][0].update(up_ns=-(2**62))),
+        "changes of at most a week",
+    ),
     "a negative round trip": (changed(lambda last: _of_upload(last)["echoes"][0].update(rtt_ns=-1)), "rtt_ns"),
     "a kind that does not exist": (changed(lambda last: _of_upload(last).update(kind="party")), "kind"),
     "no verdict": (changed(lambda last: last.pop("verdict")), "verdict: missing"),

@@ -161,13 +161,15 @@ def _show_stored(path: Path, json: bool) -> None:
 
 
 def _show_run(path: Path, json: bool) -> None:
+    from bufferscope.store.live import live_of
     from bufferscope.store.run import Run
 
     run = Run(path)
     if json:
         from bufferscope.cli.documents import print_document, run_document
 
-        print_document({"experiment": run.experiment, **run_document(run)})
+        verdict = {"verdict": live["verdict"]} if (live := live_of(run.meta["summary"])) else {}
+        print_document({"experiment": run.experiment, **run_document(run), **verdict})
     else:
         from bufferscope.cli.tables import print_run
 

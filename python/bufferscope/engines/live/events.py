@@ -136,6 +136,11 @@ def _check_end(found: dict[str, Any]) -> None:
             for place, sample in enumerate(phase[key]):
                 if abs(sample["t_ns"] - phase["start_ns"]) > LONGEST_NS:
                     raise Mismatch(f"{where}.{key}[{place}].t_ns", sample["t_ns"], "a time near that of the phase")
+    for key in ("up_ns", "down_ns"):
+        echoes = (echo.get(key) for phase in found["observations"]["phases"] for echo in phase.get("echoes", ()))
+        known = [value for value in echoes if value is not None]
+        if known and max(known) - min(known) > LONGEST_NS:
+            raise Mismatch(f"observations.phases.echoes.{key}", max(known) - min(known), "changes of at most a week")
     phases = found["observations"]["phases"]
     times = [phase[key] for phase in phases for key in ("start_ns", "end_ns")]
     if times and max(times) - min(times) > LONGEST_NS:
