@@ -145,7 +145,7 @@ def _bottleneck(trial: Trial, direction: str) -> list[str]:
 
 
 def judge(trial: Trial, engine: str) -> Judged:
-    """Run a trial and hold the verdict against what was planted."""
+    """Run a trial and compare the verdict with what was planted."""
     planted = trial.planted
     phase = "upload" if planted.direction == "up" else "download"
     try:

@@ -15,6 +15,7 @@ use crate::wire::token::Token;
 
 pub mod control;
 pub mod exchanges;
+mod first_hop;
 mod flows;
 pub mod level;
 pub mod observe;
@@ -195,7 +196,11 @@ impl<'a> Test<'a> {
         };
         let threads = {
             let (log, stop) = (log.clone(), Arc::clone(&stop));
-            vec![std::thread::spawn(move || prober::run(&probing, &stop, &log))]
+            let (hop_log, hop_stop) = (log.clone(), Arc::clone(&stop));
+            vec![
+                std::thread::spawn(move || prober::run(&probing, &stop, &log)),
+                std::thread::spawn(move || first_hop::run(&hop_stop, &hop_log)),
+            ]
         };
         let now_ns = monotonic_ns();
         Ok(Self {
@@ -470,6 +475,7 @@ impl<'a> Test<'a> {
         let mut log = self.log.lock();
         let mut client = std::mem::take(&mut self.client);
         client.stages.append(&mut log.stages);
+        client.ladder.append(&mut log.hop_echoes);
         let exchanges = std::mem::take(&mut *self.exchanges.lock().unwrap_or_else(PoisonError::into_inner));
         Measurement {
             start_ns: self.start_ns,

@@ -210,7 +210,7 @@ impl Sorter<'_> {
             EndName::Client => (Direction::Up, Direction::Down),
             EndName::Server => (Direction::Down, Direction::Up),
         };
-        // The client's own ladder is in its probes.
+        // Of the client's ladder these are the first hop's echoes; the rest is in its probes.
         for row in &found.ladder {
             let t_ns = time(row.t_ns);
             self.at(t_ns, |phase| phase.ladder.push(hop(row, name, t_ns)));

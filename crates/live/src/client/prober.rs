@@ -58,6 +58,8 @@ pub struct ProbeLog {
     pub probes: Vec<Probe>,
     /// The queueing discipline's part.
     pub stages: Vec<StageRow>,
+    /// The first hop's echo replies.
+    pub hop_echoes: Vec<LadderRow>,
     /// Number of links to the server, if the ladder has found it.
     pub distance: Option<u8>,
     /// Whether the kernel stamped what arrived.
