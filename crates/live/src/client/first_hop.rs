@@ -101,7 +101,7 @@ impl Echoes {
         self.number = self.number.wrapping_add(1);
     }
 
-    /// The next message: `None` if there is none, and no row if it is not a reply to an open request.
+    /// The next message: `None` if nothing has arrived, and no row if it is not a reply to an open request.
     fn take(&mut self) -> io::Result<Option<Option<LadderRow>>> {
         let mut reply = [0; 256];
         let Some(arrival) = receive(&self.socket, &mut reply)? else { return Ok(None) };
