@@ -15,7 +15,7 @@ from bufferscope.engines import REGISTRY
 PACKAGE = '''\
 """An engine for this test: the simulator under another name, as a kernel that sees no flows of drops."""
 
-from bufferscope.engines.doctor.findings import Check
+from bufferscope.engines.doctor.findings import EngineCheck
 from bufferscope.engines.engine import Engine
 from bufferscope.engines.sim import engine
 
@@ -24,7 +24,7 @@ ENGINE = Engine(
     "a toy: the simulator under another name",
     engine.run,
     label="Toy",
-    checks=lambda _system: [Check("spring", "ready", "wound up")],
+    checks=lambda _system: [EngineCheck("spring", "ready", "wound up")],
     refusals=engine.refusals,
     identity=lambda: "toy 1",
     runs_on="the toy's kernel",
