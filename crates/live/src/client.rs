@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use crate::local::{EndFacts, Local};
 use crate::load::Shared;
+use crate::local::{EndFacts, Local};
 use crate::records::{EndRecords, GoodputRow, LocalRow, ServerRecords};
 use crate::time::{ClockWatch, MS, SECOND, monotonic_ns, realtime_ns};
 use crate::wire::control::{Answer, PhaseKind, Request, Welcome};
@@ -45,6 +45,10 @@ pub struct Settings {
     pub at_most: Duration,
     /// Time between two echoes.
     pub interval: Duration,
+    /// The time of the idle phase. Each hop answers about once a second.
+    pub idle: Duration,
+    /// The time of the phase after the load.
+    pub cool_down: Duration,
 }
 
 /// What happens during a test.
@@ -124,9 +128,9 @@ pub struct Measurement {
 }
 
 /// The idle phase: enough for eight answers of each hop.
-const IDLE: Duration = Duration::from_secs(10);
+pub const IDLE: Duration = Duration::from_secs(10);
 /// The phase after the load.
-const COOL_DOWN: Duration = Duration::from_secs(5);
+pub const COOL_DOWN: Duration = Duration::from_secs(5);
 const TICK: Duration = Duration::from_millis(100);
 /// If nothing is heard for this long, the server or the path to it is gone.
 const SILENCE_NS: u64 = 8 * SECOND;
@@ -261,8 +265,8 @@ impl<'a> Test<'a> {
         self.request(&Request::Phase { phase: kind }).await?;
         let is_loaded = kind.loads_down() || kind.loads_up();
         let at_most = match kind {
-            PhaseKind::Idle => IDLE,
-            PhaseKind::CoolDown => COOL_DOWN,
+            PhaseKind::Idle => self.settings.idle,
+            PhaseKind::CoolDown => self.settings.cool_down,
             _ => self.settings.at_most,
         };
         let begun_ns = monotonic_ns();
@@ -471,6 +475,12 @@ impl<'a> Test<'a> {
         }
         if server.as_ref().is_some_and(|server| server.shared) || self.welcome.shares {
             warnings.push("another test used the server at the same time".to_owned());
+        }
+        if let Some(bps) = self.welcome.limits.rate_bps {
+            warnings.push(format!(
+                "the server sends at most {} Mbit/s: a faster connection is not filled",
+                bps as f64 / 1e6
+            ));
         }
         let mut log = self.log.lock();
         let mut client = std::mem::take(&mut self.client);

@@ -13,9 +13,11 @@ use nix::poll::{PollFd, PollFlags, PollTimeout};
 use crate::records::{FlowRow, StageRow};
 use crate::time::MS;
 
+mod pace;
 mod receiver;
 mod sender;
 
+pub use pace::{Budget, Pace};
 pub use receiver::receive;
 pub use sender::send;
 
@@ -26,6 +28,10 @@ const SAMPLE_NS: u64 = 100 * MS;
 /// Time between two marks.
 const MARK_NS: u64 = 250 * MS;
 
+/// More rows of a kind are not kept: a test's time bounds them, unless a peer opens connections without end.
+const MOST_ROWS: usize = 60_000;
+const MOST_FAILURES: usize = 100;
+
 /// What the threads of one direction of one phase share.
 #[derive(Debug, Default)]
 pub struct Shared {
@@ -33,6 +39,10 @@ pub struct Shared {
     pub stop: AtomicBool,
     /// Bytes received, those of frame headers included.
     pub received: AtomicU64,
+    /// What the threads may use; `None`: whatever they need.
+    pub budget: Option<Arc<Budget>>,
+    /// How fast they may send; `None`: as fast as they can.
+    pub pace: Option<Arc<Pace>>,
     /// The sending threads' records.
     pub log: Mutex<Log>,
 }
@@ -55,13 +65,32 @@ pub struct Log {
 impl Shared {
     /// Whether the threads shall end.
     pub fn stops(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.stop.load(Ordering::Relaxed) || self.budget.as_ref().is_some_and(|budget| budget.left() == 0)
     }
 
     /// Records why a connection failed, unless the threads are asked to end.
     pub fn fail(&self, why: String) {
-        if !self.stops() {
-            self.log().failures.push(why);
+        let mut log = self.log();
+        if !self.stops() && log.failures.len() < MOST_FAILURES {
+            log.failures.push(why);
+        }
+    }
+
+    /// These bytes were sent.
+    fn has_sent(&self, bytes: u64) {
+        if let Some(budget) = &self.budget {
+            budget.spend(bytes);
+        }
+        if let Some(pace) = &self.pace {
+            pace.spend(bytes);
+        }
+    }
+
+    /// These bytes were received.
+    fn has_received(&self, bytes: u64) {
+        self.received.fetch_add(bytes, Ordering::Relaxed);
+        if let Some(budget) = &self.budget {
+            budget.spend(bytes);
         }
     }
 

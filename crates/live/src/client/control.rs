@@ -34,7 +34,9 @@ pub enum ConnectError {
     #[error("{0}: {1}: is `bufferscope serve` running there?")]
     Refused(SocketAddr, io::Error),
     /// It is not the server that printed the token.
-    #[error("{0}: its certificate is not the one that the token names: it is another server, or it was started anew without its token file")]
+    #[error(
+        "{0}: its certificate is not the one that the token names: it is another server, or it was started anew without its token file"
+    )]
     AnotherServer(SocketAddr),
     /// Something else answers.
     #[error("{0}: it does not answer as `bufferscope serve` does: {1}")]
@@ -52,6 +54,14 @@ pub enum ConnectError {
 pub struct Control {
     writer: WriteHalf<TlsStream<TcpStream>>,
     answers: mpsc::Receiver<Result<Answer, ControlError>>,
+    reading: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Control {
+    /// The task holds a half of the connection, which would stay open as long as the server is silent.
+    fn drop(&mut self) {
+        self.reading.abort();
+    }
 }
 
 impl Control {
@@ -59,26 +69,21 @@ impl Control {
     pub async fn connect(
         server: SocketAddr,
         token: &Token,
-        mut queued: impl FnMut(usize),
+        queued: impl FnMut(usize),
     ) -> Result<(Self, Welcome), ConnectError> {
         let stream = tokio::time::timeout(PATIENCE, TcpStream::connect(server)).await;
-        let stream = stream
-            .map_err(|_| ConnectError::Silent(server))?
-            .map_err(|error| ConnectError::Refused(server, error))?;
-        let _ = stream.set_nodelay(true);
-        let name = ServerName::try_from("bufferscope").expect("a DNS name");
-        let connecting = TlsConnector::from(Arc::new(pinned(token))).connect(name, stream);
-        let stream = tokio::time::timeout(PATIENCE, connecting).await.map_err(|_| ConnectError::Silent(server))?;
-        let stream = stream.map_err(|error| {
-            let is_pin = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()).is_some_and(|inner| {
-                matches!(inner, Error::InvalidCertificate(_))
-            });
-            if is_pin {
-                ConnectError::AnotherServer(server)
-            } else {
-                ConnectError::NotOurs(server, error.to_string())
-            }
-        })?;
+        let stream =
+            stream.map_err(|_| ConnectError::Silent(server))?.map_err(|error| ConnectError::Refused(server, error))?;
+        Self::begin(secure(stream, server, token).await?, server, token, queued).await
+    }
+
+    /// As [`Self::connect`], over a connection that exists.
+    pub async fn begin(
+        stream: TlsStream<TcpStream>,
+        server: SocketAddr,
+        token: &Token,
+        mut queued: impl FnMut(usize),
+    ) -> Result<(Self, Welcome), ConnectError> {
         let (mut reader, mut writer) = tokio::io::split(stream);
         let not_ours = |error: ControlError| ConnectError::NotOurs(server, error.to_string());
         let hello = Request::Hello {
@@ -93,8 +98,8 @@ impl Control {
                 Answer::Queued { position } => queued(position),
                 Answer::Welcome(welcome) => {
                     let (answers, received) = mpsc::channel(64);
-                    tokio::spawn(read_all(reader, answers));
-                    return Ok((Self { writer, answers: received }, *welcome));
+                    let reading = tokio::spawn(read_all(reader, answers));
+                    return Ok((Self { writer, answers: received, reading }, *welcome));
                 }
                 Answer::Refused { reason } => return Err(ConnectError::Declined(reason)),
                 Answer::Noted | Answer::Records(_) => {
@@ -114,7 +119,9 @@ impl Control {
         match self.answers.try_recv() {
             Ok(answer) => Some(answer),
             Err(mpsc::error::TryRecvError::Empty) => None,
-            Err(mpsc::error::TryRecvError::Disconnected) => Some(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into())),
+            Err(mpsc::error::TryRecvError::Disconnected) => {
+                Some(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()))
+            }
         }
     }
 
@@ -122,6 +129,25 @@ impl Control {
     pub async fn answer(&mut self) -> Result<Answer, ControlError> {
         self.answers.recv().await.unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()))
     }
+}
+
+/// Begins TLS with the server that the token names.
+pub async fn secure(
+    stream: TcpStream,
+    server: SocketAddr,
+    token: &Token,
+) -> Result<TlsStream<TcpStream>, ConnectError> {
+    let _ = stream.set_nodelay(true);
+    let name = ServerName::try_from("bufferscope").expect("a DNS name");
+    let connecting = TlsConnector::from(Arc::new(pinned(token))).connect(name, stream);
+    let stream = tokio::time::timeout(PATIENCE, connecting).await.map_err(|_| ConnectError::Silent(server))?;
+    stream.map_err(|error| {
+        let is_pin = error
+            .get_ref()
+            .and_then(|inner| inner.downcast_ref::<Error>())
+            .is_some_and(|inner| matches!(inner, Error::InvalidCertificate(_)));
+        if is_pin { ConnectError::AnotherServer(server) } else { ConnectError::NotOurs(server, error.to_string()) }
+    })
 }
 
 async fn read_all(mut reader: ReadHalf<TlsStream<TcpStream>>, answers: mpsc::Sender<Result<Answer, ControlError>>) {

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::serve::Kept;
 use crate::client::observe::observations;
-use crate::client::{Event, Measurement, Settings, measure};
+use crate::client::{COOL_DOWN, Event, IDLE, Measurement, Settings, measure};
 use crate::time::MS;
 use crate::wire::DEFAULT_PORT;
 use crate::wire::control::PhaseKind;
@@ -135,6 +135,8 @@ fn settings(arguments: &MeasureArguments) -> Result<Settings, String> {
         interface: arguments.interface.clone(),
         at_most: Duration::from_secs(arguments.at_most),
         interval: Duration::from_millis(arguments.interval),
+        idle: IDLE,
+        cool_down: COOL_DOWN,
     })
 }
 

@@ -10,9 +10,12 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
+use crate::server::allow::Network;
 use crate::server::certificate::Identity;
+use crate::server::limits::Limits;
 use crate::server::{Settings, serve};
 use crate::wire::DEFAULT_PORT;
+use crate::wire::control::SessionLimits;
 use crate::wire::token::Token;
 
 /// Its options.
@@ -24,16 +27,46 @@ pub struct ServeArguments {
     /// Keep the token and the certificate in this file, which is created if it does not exist; without it, each start has new ones
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Longest duration of a test in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 180, value_parser = clap::value_parser!(u64).range(10..=3600))]
-    seconds: u64,
-    /// Tests at the same time; more than one falsify each other
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
-    tests: u16,
+    /// Ask for no token; the limits of `--seconds`, `--bytes`, `--bytes-per-hour`, `--tests`, `--tests-per-hour` and `--rate` must then be given
+    #[arg(long)]
+    public: bool,
+    /// Take clients of this network only, as in `192.0.2.0/24`; may be repeated [default: all]
+    #[arg(long, value_name = "NETWORK")]
+    allow: Vec<Network>,
+    /// Longest duration of a test in seconds [default: 180]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(10..=3600))]
+    seconds: Option<u64>,
+    /// Gigabytes of load of a test, both directions together [default: 200]
+    #[arg(long, value_name = "GIGABYTES", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    bytes: Option<u64>,
+    /// Gigabytes of load of an address in an hour [default: 1000]
+    #[arg(long, value_name = "GIGABYTES", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    bytes_per_hour: Option<u64>,
+    /// Tests at the same time; more than one falsify each other [default: 1]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=64))]
+    tests: Option<u16>,
+    /// Tests of an address in an hour [default: 60]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    tests_per_hour: Option<u64>,
+    /// Tests of all addresses in an hour
+    #[arg(long, value_name = "NUMBER", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    all_tests_per_hour: u64,
+    /// Megabits per second that the server sends, all tests together [default: no limit]
+    #[arg(long, value_name = "MBIT/S", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    rate: Option<u64>,
+    /// Clients that may wait for their test
+    #[arg(long, value_name = "NUMBER", default_value_t = 256, value_parser = clap::value_parser!(u16).range(0..=4096))]
+    waiting: u16,
+    /// Load connections of a test in each direction
+    #[arg(long, value_name = "NUMBER", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=128))]
+    flows: u16,
     /// End after the first test
     #[arg(long)]
     once: bool,
 }
+
+const MEGA: u64 = 1_000_000;
+const GIGA: u64 = 1_000_000_000;
 
 /// What a server's token file holds.
 #[derive(Serialize, Deserialize)]
@@ -45,17 +78,18 @@ pub(super) struct Kept {
 
 /// Serves until it is interrupted.
 pub async fn run(arguments: &ServeArguments) -> Result<ExitCode, String> {
+    limits(arguments)?;
     let (identity, token) = match &arguments.token_file {
         Some(file) => kept(file)?,
         None => fresh()?,
     };
+    let token = if arguments.public { token.public() } else { token };
     let mut settings = Settings {
         listen: arguments.listen.clone(),
-        tests: usize::from(arguments.tests),
+        limits: limits(arguments)?,
+        allow: arguments.allow.clone(),
         once: arguments.once,
-        ..Settings::default()
     };
-    settings.limits.seconds = arguments.seconds;
     if settings.listen.is_empty() {
         settings.listen.push((Ipv4Addr::UNSPECIFIED, DEFAULT_PORT).into());
         if has_ipv6() {
@@ -68,6 +102,40 @@ pub async fn run(arguments: &ServeArguments) -> Result<ExitCode, String> {
     served.map(|()| ExitCode::SUCCESS).map_err(|error| {
         let addresses: Vec<_> = listen.iter().map(SocketAddr::to_string).collect();
         format!("cannot listen on {}: {error}", addresses.join(" and "))
+    })
+}
+
+/// The limits that the options choose. A public server has none that its owner did not choose.
+fn limits(arguments: &ServeArguments) -> Result<Limits, String> {
+    let needed = [
+        ("--seconds", arguments.seconds.is_some()),
+        ("--bytes", arguments.bytes.is_some()),
+        ("--bytes-per-hour", arguments.bytes_per_hour.is_some()),
+        ("--tests", arguments.tests.is_some()),
+        ("--tests-per-hour", arguments.tests_per_hour.is_some()),
+        ("--rate", arguments.rate.is_some()),
+    ];
+    let missing: Vec<_> = needed.into_iter().filter_map(|(name, is_given)| (!is_given).then_some(name)).collect();
+    if arguments.public && !missing.is_empty() {
+        return Err(format!(
+            "--public lets everybody use this machine's connection, so every limit must be chosen; missing: {}",
+            missing.join(", ")
+        ));
+    }
+    let default = Limits::default();
+    Ok(Limits {
+        session: SessionLimits {
+            seconds: arguments.seconds.unwrap_or(default.session.seconds),
+            flows: arguments.flows,
+            bytes: arguments.bytes.map_or(default.session.bytes, |gigabytes| gigabytes * GIGA),
+            rate_bps: arguments.rate.map(|megabits| megabits * MEGA),
+        },
+        tests: arguments.tests.map_or(default.tests, usize::from),
+        waiting: usize::from(arguments.waiting),
+        bytes_per_hour: arguments.bytes_per_hour.map_or(default.bytes_per_hour, |gigabytes| gigabytes * GIGA),
+        tests_per_hour: arguments.tests_per_hour.unwrap_or(default.tests_per_hour),
+        all_tests_per_hour: arguments.all_tests_per_hour,
+        ..default
     })
 }
 

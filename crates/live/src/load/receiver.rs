@@ -3,14 +3,13 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use bufferscope_endpoint::socket::discard;
 use nix::errno::Errno;
 use nix::poll::PollFlags;
 use nix::sys::socket::MsgFlags;
 
-use super::{MARK_NS, Marks, Shared, read_some, recorded, wait};
+use super::{MARK_NS, MOST_ROWS, Marks, Shared, read_some, recorded, wait};
 use crate::time::{monotonic_ns, realtime_ns};
 use crate::wire::load::{Expect, Frames, MARK_BYTES};
 
@@ -74,7 +73,10 @@ impl<'a> Receiver<'a> {
             if bytes == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            self.shared.received.fetch_add(bytes as u64, Ordering::Relaxed);
+            self.shared.has_received(bytes as u64);
+            if self.shared.stops() {
+                return Ok(());
+            }
         }
         Ok(())
     }
@@ -86,7 +88,10 @@ impl<'a> Receiver<'a> {
                 let (sent_ns, now_ns) = (u64::from_be_bytes(mark), realtime_ns());
                 // Anything else is not one of ours.
                 if (self.since_ns..=now_ns).contains(&sent_ns) {
-                    self.shared.log().marks.push((sent_ns, now_ns - sent_ns));
+                    let mut log = self.shared.log();
+                    if log.marks.len() < MOST_ROWS {
+                        log.marks.push((sent_ns, now_ns - sent_ns));
+                    }
                 }
                 Ok(())
             }

@@ -3,6 +3,7 @@
 use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use bufferscope_endpoint::error_queue::{Notice, Stamped, take_notice};
 use bufferscope_endpoint::options::set_int;
@@ -13,7 +14,7 @@ use nix::poll::PollFlags;
 use nix::sys::socket::{MsgFlags, SockaddrStorage, sendmsg};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::{MARK_NS, Marks, SAMPLE_NS, Shared, congestion, read_some, recorded, wait};
+use super::{MARK_NS, MOST_ROWS, Marks, SAMPLE_NS, Shared, congestion, read_some, recorded, wait};
 use crate::records::{FlowRow, Stage, StageRow};
 use crate::time::{monotonic_ns, realtime_ns};
 use crate::wire::load::{DATA, FRAME_HEADER_BYTES, LONGEST_FRAME, MARK, MARK_BYTES, frame_header};
@@ -31,6 +32,8 @@ const FIRST_UNSENT: i32 = 128 * 1024;
 const FIRST_FRAME: usize = 16 * 1024;
 /// Writes that ask for stamps and have not got all of them.
 const OPEN_WRITES: usize = 16;
+/// A thread that must not send yet looks at its connection at least this often.
+const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 
 /// Sends frames until asked to stop, or until the connection fails. `index` is the connection's number.
 pub fn send(socket: &OwnedFd, index: u16, marks: Marks, shared: &Arc<Shared>) {
@@ -132,6 +135,13 @@ impl<'a> Sender<'a> {
     fn write(&mut self) -> io::Result<()> {
         const WRITES: usize = 16;
         for _ in 0..WRITES {
+            if self.shared.stops() {
+                return Ok(());
+            }
+            if let Some(wait) = self.shared.pace.as_ref().and_then(|pace| pace.wait()) {
+                std::thread::sleep(wait.min(LONGEST_SLEEP));
+                return Ok(());
+            }
             if self.head.is_empty() && self.data.is_empty() {
                 self.begin_frame();
             }
@@ -147,6 +157,7 @@ impl<'a> Sender<'a> {
             match written {
                 Ok(bytes) => {
                     self.written += bytes as u64;
+                    self.shared.has_sent(bytes as u64);
                     if with_stamps {
                         self.wants_stamps = false;
                         let last_byte = (self.written - 1) as u32;
@@ -203,7 +214,10 @@ impl<'a> Sender<'a> {
             for mark in self.to_return.drain(..whole).collect::<Vec<_>>().chunks_exact(MARK_BYTES) {
                 let sent_ns = u64::from_be_bytes(mark.try_into().expect("eight bytes"));
                 if (self.since_ns..=now_ns).contains(&sent_ns) {
-                    self.shared.log().marks.push((sent_ns, now_ns - sent_ns));
+                    let mut log = self.shared.log();
+                    if log.marks.len() < MOST_ROWS {
+                        log.marks.push((sent_ns, now_ns - sent_ns));
+                    }
                 }
             }
         }
@@ -221,7 +235,10 @@ impl<'a> Sender<'a> {
                     write.is_scheduled = true;
                     let t_ns = write.written_ns;
                     let delay_ns = at_ns.saturating_sub(t_ns);
-                    self.shared.log().stages.push(StageRow { t_ns, stage: Stage::SendBuffer, delay_ns });
+                    let mut log = self.shared.log();
+                    if log.stages.len() < MOST_ROWS {
+                        log.stages.push(StageRow { t_ns, stage: Stage::SendBuffer, delay_ns });
+                    }
                 }
                 (Stamped::Acknowledged, _) => {
                     self.stamped.swap_remove(at);
@@ -261,7 +278,10 @@ impl<'a> Sender<'a> {
             rwnd_limited_us: info.rwnd_limited_us,
             sndbuf_limited_us: info.sndbuf_limited_us,
         };
-        self.shared.log().flows.push(row);
+        let mut log = self.shared.log();
+        if log.flows.len() < MOST_ROWS {
+            log.flows.push(row);
+        }
         Ok(())
     }
 }

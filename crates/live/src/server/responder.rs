@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -58,7 +59,7 @@ impl Responder<'_> {
             self.socket.wait(if is_idle { REST } else { LOOK })?;
             for _ in 0..BATCH {
                 let Some(arrival) = self.socket.receive()? else { break };
-                self.on_arrival(&arrival)?;
+                self.on_arrival(&arrival);
             }
             for _ in 0..BATCH {
                 let Some(notice) = self.socket.notice(&mut buffer)? else { break };
@@ -66,49 +67,47 @@ impl Responder<'_> {
             }
             let sessions: Vec<_> = self.sessions.lock().values().cloned().collect();
             for session in sessions {
-                self.climb(&session)?;
+                self.climb(&session);
             }
         }
         Ok(())
     }
 
-    fn on_arrival(&self, arrival: &Arrival) -> io::Result<()> {
+    fn on_arrival(&self, arrival: &Arrival) {
         let packet = &arrival.packet;
         let now_ns = monotonic_ns();
-        let Some(session) = self.sessions.get(packet.session).filter(|session| !session.has_ended()) else {
-            return Ok(());
+        let Some(session) = self.sessions.get(packet.session).filter(|session| {
+            // Whoever sends from another address than that of the control connection gets nothing, not even a cookie.
+            !session.has_ended() && session.address == arrival.from.ip()
+        }) else {
+            return;
         };
         let cookie = self.cookies.cookie(arrival.from, packet.session, now_ns);
         let is_valid = self.cookies.is_valid(&packet.cookie, arrival.from, packet.session, now_ns);
         match packet.kind {
             Kind::Request if !is_valid => {
                 let offer = Packet { kind: Kind::Offer, cookie, ttl: 0, ..*packet };
-                self.socket.send(&offer, Some(arrival.from))?;
+                self.send(&offer, arrival.from);
             }
             Kind::Request => {
                 let mut state = session.state();
                 state.probes_from = Some(arrival.from);
+                state.may_climb = true;
                 if state.arrivals.len() < MOST_ROWS {
                     state.arrivals.push(ArrivalRow { seq: packet.seq, arrived_ns: arrival.at_ns });
                 }
                 let (requests, load_bytes) = (state.arrivals.len() as u64, state.received_bytes());
                 drop(state);
-                let mut reply = Packet {
-                    kind: Kind::Reply,
-                    cookie,
-                    arrived_ns: arrival.at_ns,
-                    requests,
-                    load_bytes,
-                    ..*packet
-                };
+                let mut reply =
+                    Packet { kind: Kind::Reply, cookie, arrived_ns: arrival.at_ns, requests, load_bytes, ..*packet };
                 reply.answered_ns = realtime_ns();
                 // The field has the request's TTL; the reply itself leaves with the system's.
-                self.socket.send_with_ttl(&reply, 0, Some(arrival.from))?;
+                let _ = self.socket.send_with_ttl(&reply, 0, Some(arrival.from));
             }
             Kind::LadderReply if is_valid => {
                 let mut state = session.state();
                 let Some(row) = usize::try_from(packet.seq).ok().and_then(|seq| state.ladder_rows.get_mut(seq)) else {
-                    return Ok(());
+                    return;
                 };
                 if row.rtt_ns.is_none() && row.t_ns == packet.asked_ns {
                     let at_client_ns = packet.answered_ns.saturating_sub(packet.arrived_ns);
@@ -122,21 +121,22 @@ impl Responder<'_> {
             }
             _ => {}
         }
-        Ok(())
     }
 
     /// Sends the next probe of a session's ladder, if it is due and the client's address is proved.
-    fn climb(&self, session: &Session) -> io::Result<()> {
+    fn climb(&self, session: &Session) {
         if session.has_ended() {
-            return Ok(());
+            return;
         }
         let mut state = session.state();
         // Another address family's sessions belong to another responder.
-        let Some(to) = state.probes_from.filter(|to| self.socket.reaches(*to)) else { return Ok(()) };
-        let Some(ttl) = state.ladder.next(monotonic_ns()) else { return Ok(()) };
-        if state.ladder_rows.len() >= MOST_ROWS {
-            return Ok(());
+        let Some(to) = state.probes_from.filter(|to| self.socket.reaches(*to)) else { return };
+        // A client that has fallen silent gets none, and no client more than it asked for.
+        if !state.may_climb || state.ladder_rows.len() >= MOST_ROWS {
+            return;
         }
+        let Some(ttl) = state.ladder.next(monotonic_ns()) else { return };
+        state.may_climb = false;
         let (seq, t_ns) = (state.ladder_rows.len() as u64, realtime_ns());
         state.ladder_rows.push(LadderRow {
             t_ns,
@@ -148,7 +148,13 @@ impl Responder<'_> {
         });
         drop(state);
         let probe = Packet { kind: Kind::Ladder, ..Packet::request(session.id, seq, ttl, t_ns, [0; 16]) };
-        self.socket.send(&probe, Some(to)).map(|_| ())
+        self.send(&probe, to);
+    }
+
+    /// Sends a packet. One that cannot be sent is a lost one: no address may end the thread, such as one with port 0 or one that
+    /// this machine's firewall blocks.
+    fn send(&self, packet: &Packet, to: SocketAddr) {
+        let _ = self.socket.send(packet, Some(to));
     }
 
     fn on_notice(&self, notice: Notice, buffer: &[u8]) {

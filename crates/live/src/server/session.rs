@@ -1,12 +1,12 @@
 //! A session: everything that a server knows of one client's test.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::departures::Departures;
 use crate::ladder::Ladder;
-use crate::load::Shared;
+use crate::load::{Budget, Pace, Shared};
 use crate::records::{ArrivalRow, GoodputRow, LadderRow, LocalRow, ServerRecords, StageRow};
 use crate::time::monotonic_ns;
 use crate::wire::SessionId;
@@ -20,10 +20,16 @@ pub struct Session {
     pub id: SessionId,
     /// What its load connections must show.
     pub key: Key,
+    /// The client's address.
+    pub address: IpAddr,
     /// What it may use.
     pub limits: SessionLimits,
     /// When it began, on the monotonic clock.
     pub began_ns: u64,
+    /// What is left of its bytes.
+    pub budget: Arc<Budget>,
+    /// Its load connections that exist, those of earlier phases included.
+    pub loads: Arc<()>,
     /// Set at its end, for every thread that works for it.
     pub ended: AtomicBool,
     state: Mutex<State>,
@@ -44,6 +50,8 @@ pub struct State {
     pub received: u64,
     /// The client's address of probes, which has proved to receive them.
     pub probes_from: Option<SocketAddr>,
+    /// Whether it has asked since the last probe of the server's own ladder.
+    pub may_climb: bool,
     /// Requests that arrived.
     pub arrivals: Vec<ArrivalRow>,
     /// The server's own ladder.
@@ -66,18 +74,28 @@ pub struct State {
 
 /// More rows of a kind are not kept: the session's time bounds them, unless a client floods.
 pub const MOST_ROWS: usize = 200_000;
+/// As well: these rows are long, and all of them must fit into one answer.
+const MOST_FLOW_ROWS: usize = 60_000;
+const MOST_FAILURES: usize = 100;
+
+fn append<T>(rows: &mut Vec<T>, more: Vec<T>, most: usize) {
+    let room = most.saturating_sub(rows.len());
+    rows.extend(more.into_iter().take(room));
+}
 
 impl Session {
     /// A new one.
-    pub fn new(id: SessionId, key: Key, limits: SessionLimits) -> Self {
+    pub fn new(id: SessionId, key: Key, address: IpAddr, limits: SessionLimits, pace: Option<Arc<Pace>>) -> Self {
         let began_ns = monotonic_ns();
+        let budget = Arc::new(Budget::new(limits.bytes));
         let state = State {
             phase: PhaseKind::Idle,
-            down: Arc::default(),
-            up: Arc::default(),
+            down: Arc::new(load(&budget, pace.as_ref())),
+            up: Arc::new(load(&budget, pace.as_ref())),
             flows: [0; 2],
             received: 0,
             probes_from: None,
+            may_climb: false,
             arrivals: Vec::new(),
             ladder: Ladder::starting_at(began_ns),
             ladder_rows: Vec::new(),
@@ -88,7 +106,8 @@ impl Session {
             ended_loads: ServerRecords::default(),
             shared: false,
         };
-        Self { id, key, limits, began_ns, ended: AtomicBool::new(false), state: Mutex::new(state) }
+        let (loads, ended) = (Arc::default(), AtomicBool::new(false));
+        Self { id, key, address, limits, began_ns, budget, loads, ended, state: Mutex::new(state) }
     }
 
     /// Its state, for a moment.
@@ -106,6 +125,11 @@ impl Session {
         self.ended.store(true, Ordering::Relaxed);
         self.state().stop_load();
     }
+}
+
+/// A load that has not begun.
+fn load(budget: &Arc<Budget>, pace: Option<&Arc<Pace>>) -> Shared {
+    Shared { budget: Some(Arc::clone(budget)), pace: pace.cloned(), ..Shared::default() }
 }
 
 impl State {
@@ -137,13 +161,15 @@ impl State {
     fn stop_load(&mut self) {
         self.flows = [0; 2];
         self.received = self.received_bytes();
-        for load in [std::mem::take(&mut self.down), std::mem::take(&mut self.up)] {
+        for load in [&mut self.down, &mut self.up] {
+            let next = Shared { budget: load.budget.clone(), pace: load.pace.clone(), ..Shared::default() };
+            let load = std::mem::replace(load, Arc::new(next));
             load.stop.store(true, Ordering::Relaxed);
             let log = load.take_log();
             let end = &mut self.ended_loads.end;
-            end.flows.extend(log.flows);
-            end.stages.extend(log.stages);
-            end.failures.extend(log.failures);
+            append(&mut end.flows, log.flows, MOST_FLOW_ROWS);
+            append(&mut end.stages, log.stages, MOST_ROWS);
+            append(&mut end.failures, log.failures, MOST_FAILURES);
             end.congestion = log.congestion.or(end.congestion.take());
         }
     }

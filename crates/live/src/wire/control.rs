@@ -128,6 +128,9 @@ pub struct SessionLimits {
     pub flows: u16,
     /// Bytes of load, both directions together.
     pub bytes: u64,
+    /// Bits per second that the server sends at most, to all its clients together.
+    #[serde(default)]
+    pub rate_bps: Option<u64>,
 }
 
 /// A message that cannot be read.

@@ -1,7 +1,7 @@
 //! The token that a server prints and a client shows: a secret, and the fingerprint of the server's certificate.
 //!
 //! It is written as `<secret>-<fingerprint>` in lower-case base32 (RFC 4648) without padding: 80 bits of secret, 160 bits
-//! of the SHA-256 of the certificate.
+//! of the SHA-256 of the certificate. A public server's token has the word `public` for the secret.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,17 +13,22 @@ const SECRET_BYTES: usize = 10;
 const FINGERPRINT_BYTES: usize = 20;
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 const BITS: u32 = 5;
+/// Stands for the secret in the token of a server that asks for none.
+const PUBLIC: &str = "public";
 
 /// What a client must know of a server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token {
-    secret: [u8; SECRET_BYTES],
+    /// `None`: the server asks for none.
+    secret: Option<[u8; SECRET_BYTES]>,
     fingerprint: [u8; FINGERPRINT_BYTES],
 }
 
 /// Not a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a token as `bufferscope serve` prints it (16 letters or digits, a hyphen, 32 letters or digits)")]
+#[error(
+    "not a token as `bufferscope serve` prints it (16 letters or digits, a hyphen, 32 letters or digits; `public` for the first 16 if the server is public)"
+)]
 pub struct NotToken;
 
 impl Token {
@@ -31,7 +36,7 @@ impl Token {
     pub fn generate(certificate: &[u8]) -> Self {
         let mut secret = [0; SECRET_BYTES];
         SystemRandom::new().fill(&mut secret).expect("the system has random numbers");
-        Self { secret, fingerprint: fingerprint(certificate) }
+        Self { secret: Some(secret), fingerprint: fingerprint(certificate) }
     }
 
     /// The same secret with another certificate (DER).
@@ -39,19 +44,24 @@ impl Token {
         Self { secret: self.secret, fingerprint: fingerprint(certificate) }
     }
 
+    /// The token of the same server for everybody: without a secret.
+    pub fn public(&self) -> Self {
+        Self { secret: None, ..*self }
+    }
+
     /// Whether a certificate (DER) is that of the server that printed the token.
     pub fn names(&self, certificate: &[u8]) -> bool {
         are_equal(&self.fingerprint, &fingerprint(certificate))
     }
 
-    /// The secret, as it is sent to the server.
+    /// The secret, as it is sent to the server; empty for a public server.
     pub fn secret(&self) -> String {
-        encode(&self.secret)
+        self.secret.map_or_else(String::new, |secret| encode(&secret))
     }
 
-    /// Whether this is the secret; takes the same time for each wrong one of the same length.
+    /// Whether this is the secret, or none is needed; takes the same time for each wrong one of the same length.
     pub fn admits(&self, secret: &str) -> bool {
-        are_equal(self.secret().as_bytes(), secret.as_bytes())
+        self.secret.is_none() || are_equal(self.secret().as_bytes(), secret.as_bytes())
     }
 }
 
@@ -68,7 +78,8 @@ fn fingerprint(certificate: &[u8]) -> [u8; FINGERPRINT_BYTES] {
 
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", encode(&self.secret), encode(&self.fingerprint))
+        let secret = self.secret.map_or_else(|| PUBLIC.to_owned(), |secret| encode(&secret));
+        write!(f, "{secret}-{}", encode(&self.fingerprint))
     }
 }
 
@@ -84,7 +95,11 @@ impl FromStr for Token {
 
     fn from_str(text: &str) -> Result<Self, NotToken> {
         let (secret, fingerprint) = text.trim().split_once('-').ok_or(NotToken)?;
-        Ok(Self { secret: decode(secret).ok_or(NotToken)?, fingerprint: decode(fingerprint).ok_or(NotToken)? })
+        let secret = match secret {
+            PUBLIC => None,
+            secret => Some(decode(secret).ok_or(NotToken)?),
+        };
+        Ok(Self { secret, fingerprint: decode(fingerprint).ok_or(NotToken)? })
     }
 }
 
@@ -140,6 +155,17 @@ mod tests {
         assert!(!token.admits(&Token::generate(b"certificate").secret()));
         assert!(!token.admits(&read.secret()[1..]) && !token.admits(""));
         assert_eq!(format!("{token:?}"), "Token(..)");
+    }
+
+    #[test]
+    fn a_public_token_has_the_fingerprint_only_and_its_server_admits_everybody() {
+        let token = Token::generate(b"certificate");
+        let public = token.public();
+        assert!(public.to_string().starts_with("public-") && !public.to_string().contains(&token.secret()));
+        let read: Token = public.to_string().parse().unwrap();
+        assert!(read == public && read.names(b"certificate") && !read.names(b"another"));
+        assert!(public.admits("") && public.admits(&token.secret()));
+        assert!(!token.admits(&read.secret()), "a server with a secret does not admit those without");
     }
 
     proptest! {
