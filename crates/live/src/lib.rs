@@ -1,9 +1,9 @@
 //! The two ends of a live test: `serve` on one machine, `measure` on another.
 
+pub mod client;
 pub mod command;
 pub mod cookie;
 pub mod departures;
-pub mod client;
 pub mod ladder;
 pub mod load;
 pub mod local;

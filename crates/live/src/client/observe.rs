@@ -2,8 +2,8 @@
 
 use bufferscope_verdict::Observations;
 use bufferscope_verdict::input::{
-    AnswerKind, Direction, Echo, End, EndName, Ends, FlowSample, GoodputSample, LadderProbe, LinkKind, LocalSample, Lost,
-    Parameters, Phase, Stage, StageDelay, TcpProbe, TcpProbeKind,
+    AnswerKind, Direction, Echo, End, EndName, Ends, FlowSample, GoodputSample, LadderProbe, LinkKind, LocalSample,
+    Lost, Parameters, Phase, Stage, StageDelay, TcpProbe, TcpProbeKind,
 };
 
 use super::{Measurement, PhaseRecord};
@@ -73,9 +73,11 @@ pub fn observations(measurement: &Measurement, interval_ns: u64) -> Observations
         },
         parameters: Parameters {
             probe_interval_ns: Some(signed(interval_ns)),
-            congestion: measurement.client.congestion.clone().or_else(|| {
-                measurement.server.as_ref().and_then(|server| server.end.congestion.clone())
-            }),
+            congestion: measurement
+                .client
+                .congestion
+                .clone()
+                .or_else(|| measurement.server.as_ref().and_then(|server| server.end.congestion.clone())),
             mtu_bytes: None,
         },
     }
@@ -110,7 +112,8 @@ struct Clock {
 
 impl Clock {
     fn of(measurement: &Measurement) -> Self {
-        let best = measurement.probes.iter().filter_map(|probe| Some((probe.rtt_ns()?, probe))).min_by_key(|(rtt, _)| *rtt);
+        let best =
+            measurement.probes.iter().filter_map(|probe| Some((probe.rtt_ns()?, probe))).min_by_key(|(rtt, _)| *rtt);
         let server_ahead_ns = best.and_then(|(rtt_ns, probe)| {
             let reply = probe.reply?;
             Some(reply.arrived_ns.wrapping_sub(probe.t_ns.wrapping_add(rtt_ns / 2)) as i64)

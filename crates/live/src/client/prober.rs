@@ -284,9 +284,13 @@ impl<'a> Prober<'a> {
             return (quoted.session == self.settings.session && quoted.ttl == probe.ttl).then_some(seq);
         }
         let recent_ns = realtime_ns().saturating_sub(SECOND);
-        let mut open = log.probes.iter().enumerate().rev().take_while(|(_, probe)| probe.t_ns >= recent_ns).filter(
-            |(_, probe)| probe.ttl > 0 && probe.reply.is_none() && probe.error.is_none(),
-        );
+        let mut open = log
+            .probes
+            .iter()
+            .enumerate()
+            .rev()
+            .take_while(|(_, probe)| probe.t_ns >= recent_ns)
+            .filter(|(_, probe)| probe.ttl > 0 && probe.reply.is_none() && probe.error.is_none());
         let (seq, _) = open.next()?;
         open.next().is_none().then_some(seq)
     }
