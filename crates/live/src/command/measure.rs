@@ -11,7 +11,6 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 
-use super::serve::Kept;
 use crate::client::observe::observations;
 use crate::client::{COOL_DOWN, Event, IDLE, Measurement, Settings, measure};
 use crate::time::MS;
@@ -28,7 +27,7 @@ pub struct MeasureArguments {
     /// The token that `serve` printed; other users of this machine can see it while the test runs, unlike in a file or in the environment
     #[arg(long, env = "BUFFERSCOPE_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     token: Option<String>,
-    /// Read the token from a file: its text, or the file that `serve --token-file` keeps
+    /// Read the token from the first line of a file, such as the one that `serve --token-file` keeps
     #[arg(long, value_name = "FILE", conflicts_with = "token")]
     token_file: Option<PathBuf>,
     /// Phases between the idle one and the cool-down, in their order
@@ -108,9 +107,8 @@ fn settings(arguments: &MeasureArguments) -> Result<Settings, String> {
         (Some(token), _) => token.parse().map_err(|error| format!("--token: {error}"))?,
         (None, Some(file)) => {
             let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-            // The file of the server itself will do, too.
-            let token = serde_json::from_str::<Kept>(&text).map_or(text, |kept| kept.token);
-            token.parse().map_err(|error| format!("{}: {error}", file.display()))?
+            let first_line = text.lines().next().unwrap_or_default();
+            first_line.parse().map_err(|error| format!("{}: {error}", file.display()))?
         }
         (None, None) => {
             return Err("no token: give the one that `bufferscope serve` printed with --token, --token-file or in BUFFERSCOPE_TOKEN".to_owned());

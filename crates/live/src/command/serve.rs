@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use serde::{Deserialize, Serialize};
 
 use crate::server::allow::Network;
 use crate::server::certificate::Identity;
@@ -67,14 +66,6 @@ pub struct ServeArguments {
 
 const MEGA: u64 = 1_000_000;
 const GIGA: u64 = 1_000_000_000;
-
-/// What a server's token file holds.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Kept {
-    /// The token, as it is printed.
-    pub(super) token: String,
-    identity: Identity,
-}
 
 /// Serves until it is interrupted.
 pub async fn run(arguments: &ServeArguments) -> Result<ExitCode, String> {
@@ -145,29 +136,30 @@ fn fresh() -> Result<(Identity, Token), String> {
     Ok((identity, token))
 }
 
+/// What a token file keeps: the token is its first line, the certificate and its key are the second.
 fn kept(file: &Path) -> Result<(Identity, Token), String> {
     let name = file.display();
-    match std::fs::read(file) {
+    match std::fs::read_to_string(file) {
         Ok(text) => {
-            let kept: Kept = serde_json::from_slice(&text)
-                .map_err(|error| format!("{name}: not a token file of bufferscope: {error}"))?;
-            let token: Token = kept.token.parse().map_err(|error| format!("{name}: {error}"))?;
-            let token = token.with_certificate(kept.identity.certificate());
-            Ok((kept.identity, token))
+            let (token, identity) = text.split_once('\n').unwrap_or((&text, ""));
+            let token: Token = token.parse().map_err(|error| format!("{name}: {error}"))?;
+            let identity: Identity = serde_json::from_str(identity)
+                .map_err(|error| format!("{name}: not a token file of `serve`: its second line has no certificate: {error}"))?;
+            let token = token.with_certificate(identity.certificate());
+            Ok((identity, token))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let (identity, token) = fresh()?;
-            let kept = Kept { token: token.to_string(), identity };
-            let text = serde_json::to_vec(&kept).map_err(|error| error.to_string())?;
+            let text = serde_json::to_string(&identity).map_err(|error| error.to_string())?;
             // Only its owner may read it, from the first moment on.
             OpenOptions::new()
                 .write(true)
                 .create_new(true)
                 .mode(0o600)
                 .open(file)
-                .and_then(|mut file| file.write_all(&text))
+                .and_then(|mut file| writeln!(file, "{token}\n{text}"))
                 .map_err(|error| format!("{name}: {error}"))?;
-            Ok((kept.identity, token))
+            Ok((identity, token))
         }
         Err(error) => Err(format!("{name}: {error}")),
     }

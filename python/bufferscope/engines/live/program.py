@@ -101,13 +101,13 @@ class Request:
 
 
 def token_in(file: Path) -> str:
-    """The token in a file, whose only line it is. Raises `InputError` if the file cannot be read."""
+    """The token in the first line of a file. Raises `InputError` if the file cannot be read or has no such line."""
     try:
         with file.open("rb") as stream:
             found = stream.read(LONGEST_TOKEN + 2)
     except OSError as error:
         raise InputError(f"--token-file {file}: {error.strerror}") from None
-    token = found.decode(errors="replace").strip()
-    if not token or "\n" in token or len(token) > LONGEST_TOKEN:
-        raise InputError(f"--token-file {file}: found no single line with a token")
+    token = found.decode(errors="replace").partition("\n")[0].strip()
+    if not token or len(token) > LONGEST_TOKEN:
+        raise InputError(f"--token-file {file}: found no token in its first line")
     return token
