@@ -14,9 +14,9 @@ from bufferscope.figures import NAMES
 from bufferscope.results.result import Result
 from bufferscope.store.run import Run
 
-DRAWN = [name for name in NAMES if name not in ("share_matrix", "jain_matrix", "reaction_time", "rtt_members")]
-"""The figures that the page draws: all except those of competing traffic and of sweeps with a newcomer, and the one of
-each run's 95th percentile, which is lost here."""
+DRAWN = [name for name in NAMES if name not in ("share_matrix", "jain_matrix", "reaction_time", "rtt_members", "live")]
+"""The figures that the page draws: all except those of competing traffic, of sweeps with a newcomer and of live
+measurements, and the one of each run's 95th percentile, which is lost here."""
 
 KEY = "link.bottleneck.queue.limit"
 LABELS = ["50p", "100p"]
