@@ -1,0 +1,97 @@
+"""`bufferscope measure` and `bufferscope-live serve` over paths of this machine's kernel, with a queue that we planted.
+
+A test ends when the delay has levelled off, so each takes half a minute, most of it asleep. Delays are the kernel's time
+stamps, and what must hold of them holds on a busy machine, too: the load fills the queue, whoever else uses a processor.
+"""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+import bufferscope as bs
+from bufferscope.engines.live.program import program
+from shells import call, skip_without_network
+
+HOME = """
+title = "A home, its router, a provider and a server"
+duration = "10s"
+[[link]]
+name = "home"
+ends = ["laptop", "router"]
+[[link]]
+name = "line"
+ends = ["router", "provider"]
+forward = { rate = "8mbit", queue = { qdisc = "pfifo", limit = "60p" } }
+reverse = { rate = "24mbit", queue = { qdisc = "pfifo", limit = "200p" } }
+[[link]]
+name = "backbone"
+ends = ["provider", "server"]
+[[traffic]]
+name = "ping"
+kind = "ping"
+from = "laptop"
+to = "server"
+"""
+FULL_MS = {"upload": 60 * 1514 * 8 / 8e3, "download": 200 * 1514 * 8 / 24e3}
+"""The delay of each of the two queues when it is full."""
+PATIENCE_S = 400
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Mapping[str, Any]]:
+    """A test of both directions, as a user runs it: the directory, and the document that it printed."""
+    skip_without_network()
+    directory = tmp_path_factory.mktemp("live")
+    (directory / "lab.toml").write_text(HOME, encoding="utf-8")
+    done = call(
+        directory,
+        "--quiet",
+        "--with",
+        f"server={program()} serve --token-file {directory}/token",
+        command=(
+            *(sys.executable, "-m", "bufferscope", "measure", "server", "--token-file", f"{directory}/token"),
+            *("--phases", "download,upload", "--out", str(directory / "results"), "--no-report", "--json"),
+        ),
+        on="laptop",
+        patience_s=PATIENCE_S,
+    )
+    assert done.returncode == 0, done.stderr
+    return directory, cast(Mapping[str, Any], json.loads(done.stdout))
+
+
+@pytest.mark.parametrize(
+    ("phase", "direction", "place"), [("upload", "up", "router_uplink"), ("download", "down", "access_downlink")]
+)
+def test_the_planted_queues_are_named(
+    measured: tuple[Path, Mapping[str, Any]], phase: str, direction: str, place: str
+) -> None:
+    verdict = measured[1]["verdict"]
+    found = next(each for each in verdict["phases"] if each["kind"] == phase)
+    assert found["outcome"]["kind"] == "queue"
+    answer = next(each["answer"] for each in found["where"] if each["direction"] == direction)
+    assert [each["place"] for each in answer["locations"]] == [place]
+    assert answer["probability"] > 0.9
+
+
+def test_the_added_delay_is_at_most_that_of_the_full_queue(measured: tuple[Path, Mapping[str, Any]]) -> None:
+    metrics = measured[1]["runs"][0]["metrics"]
+    for phase, full_ms in FULL_MS.items():
+        added_ms = metrics[f"live.{phase}.added.p95_ms"]
+        # A loaded machine may add to it, but only to single probes, and a queue is nearly full for a twentieth of the time.
+        assert 0.7 * full_ms < added_ms < 1.3 * full_ms, phase
+
+
+def test_the_stored_run_shows_the_hops_and_is_judged_the_same_again(measured: tuple[Path, Mapping[str, Any]]) -> None:
+    from bufferscope.interop.live.judging import judge
+
+    directory, document = measured
+    run = bs.load(directory / "results" / "server")[0]
+    assert run.engine == "live"
+    hops = {(row["ladder"], row["ttl"]) for row in run.hops.iter_rows(named=True) if row["rtt_ns"] is not None}
+    assert {("client", 1), ("client", 2), ("server", 1), ("server", 2)} <= hops
+    assert set(run.stages["stage"]) >= {"qdisc", "send_buffer"}
+    assert judge(run)["sentences"] == document["verdict"]["sentences"]
