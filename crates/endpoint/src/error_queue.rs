@@ -167,6 +167,8 @@ fn nanoseconds(time: TimeSpec) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn icmp(data: u32, payload: &[u8]) -> Notice {
@@ -197,5 +199,30 @@ mod tests {
     fn an_object_without_a_length_ends_the_search() {
         let payload = [&[0_u8; 8][..], &[0x20, 0, 0, 0], &[0, 0, 3, 0], &[0, 8, 1, 1, 0, 1, 1, 1]].concat();
         assert!(matches!(icmp(8, &payload), Notice::Icmp { mpls: false, .. }));
+    }
+
+    proptest! {
+        #[test]
+        fn any_error_is_read(
+            payload in proptest::collection::vec(prop_oneof![Just(0), Just(1), any::<u8>()], 0..200),
+            (origin, kind, info, data) in (0..8_u8, any::<u8>(), 0..5_u32, any::<u32>()),
+            start in 0..200_u32,
+        ) {
+            let error = |data| libc::sock_extended_err {
+                ee_errno: 113,
+                ee_origin: origin,
+                ee_type: kind,
+                ee_code: 0,
+                ee_pad: 0,
+                ee_info: info,
+                ee_data: data,
+            };
+            for data in [data, start] {
+                let found = notice(&error(data), None, Some(5), &payload);
+                if let Notice::Stamp { bytes, .. } | Notice::Icmp { bytes, .. } = found {
+                    prop_assert_eq!(bytes, payload.len());
+                }
+            }
+        }
     }
 }

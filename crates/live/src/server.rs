@@ -32,7 +32,7 @@ pub mod session;
 
 use gate::{Gate, Pass};
 use ledger::Ledger;
-use limits::{Limits, Messages};
+use limits::{Limits, Messages, user};
 use queue::Queue;
 use responder::{Responder, Sessions};
 use session::{MOST_ROWS, Session};
@@ -221,7 +221,7 @@ impl Server {
 
     /// Connections that an address may open beside those of any address, because its test runs.
     fn of_test(&self, address: IpAddr) -> Option<usize> {
-        let has_test = self.sessions.lock().values().any(|session| session.address == address);
+        let has_test = self.sessions.lock().values().any(|session| session.address == user(address));
         has_test.then(|| 2 * usize::from(self.settings.limits.session.flows) + OTHER_CONNECTIONS)
     }
 
@@ -251,7 +251,7 @@ impl Server {
             .sessions
             .get(opening.session)
             .filter(|session| are_equal(&session.key, &opening.key))
-            .filter(|session| !session.has_ended() && session.address == from.ip());
+            .filter(|session| !session.has_ended() && session.address == user(from.ip()));
         let Some(session) = session else { return };
         if opening.purpose == Purpose::Exchange {
             let _ = stream.try_write(&[ACCEPTED]);
@@ -318,7 +318,7 @@ impl Server {
         if let Err(reason) = self.ledger.may_begin(from.ip(), monotonic_ns()) {
             return say(&mut stream, Answer::Refused { reason }).await;
         }
-        let Some(mut ticket) = self.queue.enter(from.ip(), self.settings.limits.per_address) else {
+        let Some(mut ticket) = self.queue.enter(user(from.ip()), self.settings.limits.per_address) else {
             let reason = "the server has too many clients: try again later".to_owned();
             return say(&mut stream, Answer::Refused { reason }).await;
         };
@@ -366,7 +366,7 @@ impl Server {
             Err(reason) => return Ok(Err(reason)),
         };
         let limits = SessionLimits { bytes: granted, ..self.settings.limits.session };
-        let session = Arc::new(Session::new(id, key, address, limits, self.pace.clone()));
+        let session = Arc::new(Session::new(id, key, user(address), limits, self.pace.clone()));
         session.state().shared = ticket.shares();
         self.sessions.lock().insert(id, Arc::clone(&session));
         Ok(Ok(Running { server: self, session }))

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use bufferscope_live::client::control::ConnectError;
+use bufferscope_live::client::control::{ConnectError, Control};
 use bufferscope_live::wire::control::{Answer, PhaseKind, Request};
 use bufferscope_live::wire::load::{ACCEPTED, Purpose, REFUSED};
 use bufferscope_live::wire::probe::{Kind, PACKET_BYTES};
-use common::{PATIENCE, Prober, Server, connect_from, enter_from, opening, program};
+use common::{PATIENCE, Prober, Program, Server, connect_from, enter_from, opening, program};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -196,25 +196,25 @@ async fn load_connections_need_the_key_the_address_and_a_phase_and_are_counted()
 
 #[tokio::test]
 async fn phases_without_end_do_not_make_threads_without_end() {
-    let server = Server::start(|settings| settings.limits.session.flows = 2);
-    let (mut control, welcome) = server.enter().await.unwrap();
-    let mut held = Vec::new();
-    for _ in 0..10 {
+    const FLOWS: usize = 2;
+    let server = Program::start(&["--flows", "2"]);
+    let [_, threads] = server.uses();
+    let (mut control, welcome) = Control::connect(server.address, &server.token, |_| {}).await.unwrap();
+    let (mut held, mut most) = (Vec::new(), 0);
+    for _ in 0..20 {
         control.send(&Request::Phase { phase: PhaseKind::Download }).await.unwrap();
-        for index in 0..2 {
+        for _ in 0..2 * FLOWS {
             let mut stream = TcpStream::connect(server.address).await.unwrap();
-            let _ = stream.write_all(&opening(&welcome, Purpose::Download, index).bytes()).await;
+            let _ = stream.write_all(&opening(&welcome, Purpose::Download, 0).bytes()).await;
+            let mut answer = [0];
+            let _ = tokio::time::timeout(PATIENCE, stream.read(&mut answer)).await.expect("an answer");
             held.push(stream);
+            most = most.max(server.uses()[1]);
         }
     }
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    control.send(&Request::Finish).await.unwrap();
-    let records = loop {
-        if let Answer::Records(records) = control.answer().await.unwrap() {
-            break records;
-        }
-    };
-    assert!(records.end.failures.len() <= 100);
+    assert!(most > threads && most <= threads + 3 * FLOWS, "{most} threads, {threads} before");
+    drop(control);
+    common::until("the threads have ended", || server.uses()[1] == threads).await;
 }
 
 #[tokio::test]

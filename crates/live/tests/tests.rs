@@ -75,7 +75,7 @@ async fn a_public_server_asks_for_no_secret() {
 
 #[tokio::test]
 async fn a_server_that_is_killed_leaves_a_partial_result_and_an_honest_reason() {
-    let mut server = Program::start();
+    let mut server = Program::start(&[]);
     let interrupted = AtomicBool::new(false);
     let mut settings = short(server.address, &server.token.clone(), &[PhaseKind::Idle, PhaseKind::Download]);
     settings.at_most = PATIENCE;
@@ -129,7 +129,7 @@ async fn a_client_that_is_killed_makes_room_for_the_next() {
 async fn two_hundred_clients_wait_for_their_turn_and_leave_nothing_behind() {
     const CLIENTS: usize = 200;
     const OF_ADDRESS: usize = 8;
-    let server = Arc::new(Program::start());
+    let server = Arc::new(Program::start(&[]));
     let at_first = server.uses();
     let (running, told) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let mut clients = Vec::new();
@@ -148,7 +148,7 @@ async fn two_hundred_clients_wait_for_their_turn_and_leave_nothing_behind() {
             let entered = Control::begin(stream, server.address, &server.token, queued).await.unwrap();
             assert_eq!(running.fetch_add(1, Ordering::SeqCst), 0, "two tests at once");
             // The first test runs until all the others wait.
-            until("all others are told to wait", || told.load(Ordering::SeqCst) == CLIENTS - 1).await;
+            until("all others wait", || told.load(Ordering::SeqCst) == CLIENTS - 1).await;
             running.fetch_sub(1, Ordering::SeqCst);
             drop(entered);
         }));

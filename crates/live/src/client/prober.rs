@@ -213,11 +213,12 @@ impl<'a> Prober<'a> {
                         load_bytes: packet.load_bytes,
                     });
                 }
-                if is_ours && packet.ttl > 0 {
-                    if let Some(ladder) = &mut self.ladder {
-                        ladder.has_reached(packet.ttl);
-                        log.distance = ladder.distance();
-                    }
+                if is_ours
+                    && packet.ttl > 0
+                    && let Some(ladder) = &mut self.ladder
+                {
+                    ladder.has_reached(packet.ttl);
+                    log.distance = ladder.distance();
                 }
             }
             Kind::Ladder => {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bufferscope_endpoint::error_queue::Notice;
 
+use super::limits::user;
 use super::session::{MOST_ROWS, Session};
 use crate::cookie::Cookies;
 use crate::records::{ArrivalRow, HopAnswer, LadderRow, Stage, StageRow};
@@ -78,7 +79,7 @@ impl Responder<'_> {
         let now_ns = monotonic_ns();
         let Some(session) = self.sessions.get(packet.session).filter(|session| {
             // Whoever sends from another address than that of the control connection gets nothing, not even a cookie.
-            !session.has_ended() && session.address == arrival.from.ip()
+            !session.has_ended() && session.address == user(arrival.from.ip())
         }) else {
             return;
         };

@@ -20,7 +20,7 @@ pub struct Session {
     pub id: SessionId,
     /// What its load connections must show.
     pub key: Key,
-    /// The client's address.
+    /// The client's address, or its network ([`super::limits::user`]).
     pub address: IpAddr,
     /// What it may use.
     pub limits: SessionLimits,

@@ -181,9 +181,10 @@ pub fn program() -> Command {
 }
 
 impl Program {
-    pub fn start() -> Self {
+    pub fn start(options: &[&str]) -> Self {
         let mut child = program()
             .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(options)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
