@@ -134,7 +134,8 @@ def _bottleneck(trial: Trial, direction: str) -> list[str]:
     queue = f'{{ qdisc = "pfifo", limit = "{packets}p" }}'
     ring = ""
     if trial.kind == "ring":
-        ring = f', ring = {{ size = "{next(size for size in (64, 128, 256) if size >= min(packets, 256))}p", bql = false }}'
+        slots = next(size for size in (64, 128, 256) if size >= min(packets, 256))
+        ring = f', ring = {{ size = "{slots}p", bql = false }}'
         queue = '{ qdisc = "pfifo", limit = "10p" }'
     if trial.kind == "managed":
         queue = '{ qdisc = "fq_codel" }'

@@ -1,7 +1,7 @@
 """`bufferscope measure` and `bufferscope-live serve` over paths of this machine's kernel, with a queue that we planted.
 
-A test ends when the delay has levelled off, so each takes half a minute, most of it asleep. Delays are the kernel's time
-stamps, and what must hold of them holds on a busy machine, too: the load fills the queue, whoever else uses a processor.
+A test ends when the delay has levelled off, so it takes half a minute, most of it asleep. Delays are from the kernel's
+time stamps, and what must hold of them also holds on a busy machine: the load fills the queue, whoever else uses a processor.
 """
 
 import json
@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from shells import call, skip_without_network
 
 import bufferscope as bs
 from bufferscope.engines.live.program import program
-from shells import call, skip_without_network
 
 HOME = """
 title = "A home, its router, a provider and a server"
@@ -81,7 +81,7 @@ def test_the_added_delay_is_at_most_that_of_the_full_queue(measured: tuple[Path,
     metrics = measured[1]["runs"][0]["metrics"]
     for phase, full_ms in FULL_MS.items():
         added_ms = metrics[f"live.{phase}.added.p95_ms"]
-        # A loaded machine may add to it, but only to single probes, and a queue is nearly full for a twentieth of the time.
+        # A busy machine delays single probes only, and the queue is nearly full for a twentieth of the time.
         assert 0.7 * full_ms < added_ms < 1.3 * full_ms, phase
 
 

@@ -20,7 +20,7 @@ pub(crate) enum Records<'a> {
 /// The records of a finished simulation.
 pub(crate) enum Recorded {
     Files(RowCounts),
-    Memory(MemorySink),
+    Memory(Box<MemorySink>),
     Nowhere,
 }
 
@@ -66,7 +66,7 @@ impl Sink for Records<'_> {
         match self {
             Self::Files(sink) => sink.finish().map(Recorded::Files),
             Self::Partition(sink) => sink.finish().map(Recorded::Files),
-            Self::Memory(sink) => sink.finish().map(Recorded::Memory),
+            Self::Memory(sink) => sink.finish().map(|records| Recorded::Memory(Box::new(records))),
             Self::Nowhere => Ok(Recorded::Nowhere),
         }
     }

@@ -143,8 +143,9 @@ fn kept(file: &Path) -> Result<(Identity, Token), String> {
         Ok(text) => {
             let (token, identity) = text.split_once('\n').unwrap_or((&text, ""));
             let token: Token = token.parse().map_err(|error| format!("{name}: {error}"))?;
-            let identity: Identity = serde_json::from_str(identity)
-                .map_err(|error| format!("{name}: not a token file of `serve`: its second line has no certificate: {error}"))?;
+            let identity: Identity = serde_json::from_str(identity).map_err(|error| {
+                format!("{name}: not a token file of `serve`: its second line has no certificate: {error}")
+            })?;
             let token = token.with_certificate(identity.certificate());
             Ok((identity, token))
         }
