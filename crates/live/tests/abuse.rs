@@ -132,7 +132,7 @@ async fn a_server_sends_no_faster_than_its_rate() {
 
 #[tokio::test]
 async fn a_client_that_floods_messages_is_thrown_out() {
-    let server = Server::start(|_| {});
+    let server = Server::start(|settings| settings.limits.silence = 2 * PATIENCE);
     let (mut control, _) = server.enter().await.unwrap();
     for _ in 0..200 {
         if control.send(&Request::Alive).await.is_err() {
