@@ -39,6 +39,7 @@ try bench ARGS=--short
 try reproduce ARGS="ucas-reproduce --out $scratch/results --report $scratch/report"
 try agreement ARGS="--only 'pfifo 100, cubic, 2 Mbit/s, 40 ms, 1 flow' --set duration=5s $short"
 try battling ARGS="--only battling-tcp-asymmetric --set duration=5s --page $scratch/battling.md $short"
+try live-accuracy ARGS="--seeds 1 --page $scratch/live-accuracy.md"
 try explaining ARGS="--seeds 12 --page $scratch/explained.md"
 # With all crates, cargo has what `make test` built: for a single one it would build the crates below it with other features.
 try test-properties CRATES="--workspace --test properties" CASES=20 FUZZ_SECONDS=1

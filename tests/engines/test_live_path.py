@@ -1,7 +1,7 @@
 """`bufferscope measure` and `bufferscope-live serve` over paths of this machine's kernel, with a queue that we planted.
 
-A test ends when the delay has levelled off, so it takes half a minute, most of it asleep. Delays are from the kernel's
-time stamps, and what must hold of them also holds on a busy machine: the load fills the queue, whoever else uses a processor.
+The measurement ends when the delay has levelled off, so it takes half a minute, most of it asleep. Delays are from the
+kernel's time stamps, and what must hold of them also holds on a busy machine: the load fills the queue all the same.
 """
 
 import json
