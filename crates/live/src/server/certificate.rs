@@ -40,12 +40,14 @@ impl Identity {
     /// Accepts TLS 1.3 connections with it.
     pub(super) fn acceptor(&self) -> io::Result<TlsAcceptor> {
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(self.key.clone()));
-        let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
             .with_protocol_versions(&[&tokio_rustls::rustls::version::TLS13])
             .map_err(io::Error::other)?
             .with_no_client_auth()
             .with_single_cert(vec![CertificateDer::from(self.certificate.clone())], key)
             .map_err(io::Error::other)?;
+        // Clients never resume a connection, so tickets would only take memory.
+        config.send_tls13_tickets = 0;
         Ok(TlsAcceptor::from(Arc::new(config)))
     }
 }
