@@ -243,7 +243,11 @@ def page(judged: Sequence[Judged], engine: str) -> str:
     )
     kinds = [(kind, [each for each in judged if each.trial.kind == kind]) for kind in KINDS]
     return templates.get_template("accuracy.md.jinja").render(
-        judged=judged, kinds=[(kind, rows) for kind, rows in kinds if rows], engine=engine, errors=_errors(judged)
+        judged=judged,
+        kinds=[(kind, rows) for kind, rows in kinds if rows],
+        engine=engine,
+        errors=_errors(judged),
+        planned=len(REPORTED),
     )
 
 
