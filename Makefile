@@ -20,6 +20,8 @@ ARGS   ?=
 # The number of processes that disturb `make test-busy`, and the target that they disturb.
 BUSY   ?= 8
 DISTURBED ?= test
+# Processes of pytest: one more than processors, because some tests wait for the time of a real path.
+WORKERS ?= $(shell n=$$(nproc); echo $$((n < 8 ? n + 1 : 8)))
 # How `make test-properties` tests: crates, cases of each property, and seconds of each fuzz target.
 CRATES ?= --workspace
 CASES  ?= 2000
@@ -73,7 +75,7 @@ test-rust: $(STAMPS)/run
 
 test-python: $(STAMPS)/extension $(STAMPS)/agent $(STAMPS)/live $(STAMPS)/check
 	@scripts/ensure-system-packages.sh host guest tests
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) $(ARGS)
 
 test-slow: export WHOLE_CATALOGUE = 1
 test-slow: test test-properties ## Run every test, the whole catalogue and longer property tests included

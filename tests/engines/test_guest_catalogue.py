@@ -64,7 +64,7 @@ FEWER = {
     "battling-rrul": ["traffic.rrul.delay=0s", _without_newer("battling-rrul", QUEUE)],
     "battling-rrul-path": ["traffic.rrul.delay=0s", "link.server.delay=1ms"],
     "disciplines": [
-        _without_newer("disciplines", "link.bottleneck.forward.queue", "choke", "fq_pie", "fq", "cake", "prio"),
+        _without_newer("disciplines", "link.bottleneck.forward.queue", "choke", "fq_pie", "cake", "prio"),
         _only("disciplines", "traffic", "64 flows", "a household"),
     ],
     "battling-udp-flood": ["traffic.flood.start=0s", _without_newer("battling-udp-flood", QUEUE)],

@@ -19,8 +19,8 @@ from bufferscope.running.plan import execute, plan
 
 KNOWN = (Path(__file__).parents[1] / "snapshots" / "verdicts.txt").read_text(encoding="utf-8")
 IS_WHOLE = "WHOLE_CATALOGUE" in os.environ
-LONG = {"dark-smokeping"}
-"""Three days of packets: a minute even in brief, which only `make test-slow` takes."""
+LONG = {"dark-smokeping", "dark-reaction-time", "lncc-surface"}
+"""Half a minute and more even in brief (the first: three days of packets), which only `make test-slow` takes."""
 NUMBER = re.compile(r": \S+, (?=[a-z ,]+$)", re.MULTILINE)
 """The measurement in a line."""
 
