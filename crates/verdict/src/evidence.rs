@@ -85,11 +85,6 @@ pub(crate) fn warnings(
     if let Some(queue_ns) = baseline.queue_ns {
         warn(format!("The idle path was not idle: a queue of {} came and went.", delay(queue_ns)));
     }
-    for (end, name) in [(&observations.ends.client, "client"), (&observations.ends.server, "server")] {
-        if !end.unknown.is_empty() {
-            warn(format!("Not known on the {name}: {}.", end.unknown.join(", ")));
-        }
-    }
     for end in [EndName::Client, EndName::Server] {
         let unclear = phases.iter().flat_map(|phase| &phase.locations).any(|found| {
             let places: Vec<Place> = found.answer.locations.iter().map(|location| location.place).collect();

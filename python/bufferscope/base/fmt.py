@@ -26,7 +26,7 @@ def number(value: float) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     if float(value).is_integer() or abs(value) >= 1000:
-        return f"{value:,.0f}".replace(",", THIN)
+        return f"{value + 0.0:,.0f}".replace(",", THIN)  # -0.0 becomes 0
     return f"{value:.4g}"
 
 

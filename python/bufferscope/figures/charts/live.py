@@ -34,6 +34,8 @@ DOTS = 100
 """The columns of a panel in which the values under the pointer are shown."""
 NAMES_FROM = 10
 """Pixels from the upper edge to the names of the phases."""
+LEGEND_COLUMNS = 6
+"""The entries in a row of the legend."""
 LANE = 5
 """Pixels from the upper edge to the middle of the marks of lost echoes."""
 
@@ -90,7 +92,7 @@ def _live(run: RunRecords) -> LiveMeasurement | None:
 
 def _trips(title: str, run: RunRecords, found: LiveMeasurement) -> _Panel:
     """The echoes: round trips, and the change of each way."""
-    rows = pl.concat([_echoes(run), *_changes(run, found)])
+    rows = pl.concat([_echoes(run), *_changes(run, found)]).with_columns(part=_phase(found))
     answered = rows.drop_nulls("value")
     names = [name for name in (TRIP, UP, DOWN) if name in answered["series"]]
     return _Panel(title, found, "time (ms)", answered, names, rows.filter(pl.col("value").is_null()).select("time_s"))
@@ -137,12 +139,18 @@ def _hops(run: RunRecords, found: LiveMeasurement) -> _Panel:
     """The round trips to the hops of both ladders, with a line for each hop."""
     own = run.hops.drop_nulls("rtt_ns").sort("t_ns")
     ladder = pl.col("ladder").replace_strict({"client": "hop", "server": "server's hop"}, default="hop")
-    told = own.select(
+    shown = own.select(
         _seconds("t_ns"), _ms("rtt_ns"), "ladder", "ttl", series=pl.format("{} {}", ladder, "ttl"), part=pl.lit("")
     )
-    names = told.select("ladder", "ttl", "series").unique().sort("ladder", "ttl")["series"].to_list()[:MOST_HOPS]
-    rows = told.filter(pl.col("series").is_in(names)).drop("ladder", "ttl")
+    names = shown.select("ladder", "ttl", "series").unique().sort("ladder", "ttl")["series"].to_list()[:MOST_HOPS]
+    rows = shown.filter(pl.col("series").is_in(names)).drop("ladder", "ttl").with_columns(part=_phase(found))
     return _Panel("Round trip to each hop", found, "time (ms)", rows, names)
+
+
+def _phase(found: LiveMeasurement) -> pl.Expr:
+    """The number of a row's phase: between two phases nothing is stored, so no line crosses that time."""
+    ends_s = [phase["end_ns"] / NANOSECONDS for phase in found["phases"]]
+    return pl.sum_horizontal(pl.lit(0), *(pl.col("time_s") > end_s for end_s in ends_s)).cast(pl.String)
 
 
 def _seconds(column: str) -> pl.Expr:
@@ -160,7 +168,7 @@ def _x(column: str, end_s: float) -> alt.X:
 
 def _color(names: Sequence[str]) -> alt.Color:
     """The colour of a line; all panels have one legend."""
-    found = axes.series_color(names, None, alt.Legend(symbolType="stroke", symbolOpacity=1))
+    found = axes.series_color(names, None, alt.Legend(symbolType="stroke", symbolOpacity=1, columns=LEGEND_COLUMNS))
     assert isinstance(found, alt.Color), "there are fewer series than colours with dashes"
     return found
 
@@ -171,7 +179,7 @@ def _layers(panel: _Panel, names: Sequence[str], end_s: float) -> list[Layer]:
     highest = axes.span(panel.rows["value"])[1] or 1.0
     scale = alt.Scale(domain=[0, highest / (1 - HEADROOM)], nice=False)
     y = alt.Y("value:Q", title=panel.axis, scale=scale)
-    color, legend = _color(names), alt.Legend(symbolType="stroke", symbolOpacity=1)
+    color, legend = _color(names), alt.Legend(symbolType="stroke", symbolOpacity=1, columns=LEGEND_COLUMNS)
     dash = axes.series_dash(names, None, legend)
     opacity = pointer.dimmed(pointer.isolating(color))
     by = ("series", "part")
@@ -210,11 +218,11 @@ def _shades(found: LiveMeasurement, end_s: float) -> list[Layer]:
 
 
 def _description(runs: Sequence[tuple[str, RunRecords, LiveMeasurement]]) -> str:
-    told = []
+    shown = []
     for label, run, _ in runs:
         own = _echoes(run)["value"]
         times = own.drop_nulls().to_numpy()
         if len(times):
             name = label or "the echoes"
-            told.append(f"{name}: from {times.min():.1f} to {times.max():.1f} ms, {own.null_count()} lost")
-    return f"Line charts of a live measurement over time. {'; '.join(told)}."
+            shown.append(f"{name}: from {times.min():.1f} to {times.max():.1f} ms, {own.null_count()} lost")
+    return f"Line charts of a live measurement over time. {'; '.join(shown)}."
