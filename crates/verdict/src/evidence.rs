@@ -1,7 +1,7 @@
 //! The facts that a verdict rests on, and what limits it.
 
 use crate::baseline::Baseline;
-use crate::input::{EndName, LinkKind, Observations, Stage};
+use crate::input::{Echo, EndName, LinkKind, Observations, PhaseKind, Stage};
 use crate::ladder::Lengths;
 use crate::outcome::{name, phase_name};
 use crate::verdict::{Fact, Idle, PhaseVerdict, Place};
@@ -100,6 +100,16 @@ pub(crate) fn warnings(
             ));
         }
     }
+    for phase in &observations.phases {
+        if let Some(silent_ns) = longest_silence_ns(&phase.echoes) {
+            let part = match phase.kind {
+                PhaseKind::Idle => "the idle phase",
+                PhaseKind::CoolDown => "the cool-down",
+                load => phase_name(load),
+            };
+            warn(format!("The connection was interrupted for {} during {part}.", delay(silent_ns as f64)));
+        }
+    }
     for phase in phases {
         let load = phase_name(phase.kind);
         let excluded = phase.hops.iter().filter(|hop| hop.note.is_some()).count();
@@ -116,4 +126,17 @@ pub(crate) fn warnings(
         }
     }
     warnings
+}
+
+/// In a shorter time without answers, a full queue may have dropped every probe.
+const SHORTEST_SILENCE_NS: i64 = 1_000_000_000;
+
+/// The longest time in which no echo was answered, if some were before and after it.
+fn longest_silence_ns(echoes: &[Echo]) -> Option<i64> {
+    let mut answered: Vec<i64> = echoes.iter().filter(|echo| echo.rtt_ns.is_some()).map(|echo| echo.t_ns).collect();
+    answered.sort_unstable();
+    let silences = answered.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
+    let longest_ns = silences.max().filter(|silence_ns| *silence_ns >= SHORTEST_SILENCE_NS)?;
+    // Time without echoes is not time without answers.
+    echoes.iter().any(|echo| echo.rtt_ns.is_none()).then_some(longest_ns)
 }

@@ -112,3 +112,19 @@ fn the_drift_of_clocks_is_no_rise() {
     assert!(directions[0].added.p50_ns.unwrap().abs() < MS / 10, "{directions:?}");
     assert!((directions[1].added.p50_ns.unwrap() - 20 * MS).abs() < MS / 10, "{directions:?}");
 }
+
+#[test]
+fn an_interruption_is_reported_with_its_duration() {
+    let mut test = Test::new(PhaseKind::Upload, 50.0, 0.0);
+    let interruption = 14 * SECOND..16 * SECOND;
+    for echo in test.loaded().echoes.iter_mut().filter(|echo| interruption.contains(&echo.t_ns)) {
+        echo.rtt_ns = None;
+    }
+    let warnings = test.judge().warnings;
+    assert!(
+        warnings.iter().any(|text| text == "The connection was interrupted for 2 s during upload."),
+        "{warnings:?}"
+    );
+    let whole = Test::new(PhaseKind::Upload, 50.0, 0.0).judge().warnings;
+    assert!(!whole.iter().any(|text| text.contains("interrupted")), "{whole:?}");
+}
