@@ -5,6 +5,7 @@ kernel's time stamps, and what must hold of them also holds on a busy machine: t
 """
 
 import json
+import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,6 +40,9 @@ to = "server"
 FULL_MS = {"upload": 60 * 1514 * 8 / 8e3, "download": 200 * 1514 * 8 / 24e3}
 """The delay of each of the two queues when it is full."""
 PATIENCE_S = 400
+WITNESS_AT_S, WITNESS_S = 19, 4
+"""When `irtt` begins, and how long it measures: in the middle of the download. The shell waits 5 s for these programs,
+and the idle phase lasts 10 s."""
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +56,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Mapping[st
         "--quiet",
         "--with",
         f"server={program()} serve --token-file {directory}/token",
+        *(("--with", "server=irtt server", "--with", f"laptop={_irtt(directory)}") if shutil.which("irtt") else ()),
         command=(
             *(sys.executable, "-m", "bufferscope", "measure", "server", "--token-file", f"{directory}/token"),
             *("--phases", "download,upload", "--out", str(directory / "results"), "--no-report", "--json"),
@@ -61,6 +66,10 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Mapping[st
     )
     assert done.returncode == 0, done.stderr
     return directory, cast(Mapping[str, Any], json.loads(done.stdout))
+
+
+def _irtt(directory: Path) -> str:
+    return f"sh -c 'sleep {WITNESS_AT_S}; exec irtt client -i 20ms -d {WITNESS_S}s -o {directory}/irtt.json server'"
 
 
 @pytest.mark.parametrize(
@@ -83,6 +92,14 @@ def test_the_added_delay_is_at_most_that_of_the_full_queue(measured: tuple[Path,
         added_ms = metrics[f"live.{phase}.added.p95_ms"]
         # A busy machine delays single probes only, and the queue is nearly full for a twentieth of the time.
         assert 0.7 * full_ms < added_ms < 1.3 * full_ms, phase
+
+
+def test_irtt_sees_the_same_delay(measured: tuple[Path, Mapping[str, Any]]) -> None:
+    if not shutil.which("irtt"):
+        pytest.skip("irtt is not installed here")
+    directory, document = measured
+    witnessed = json.loads((directory / "irtt.json").read_text(encoding="utf-8"))["stats"]["rtt"]["median"]
+    assert document["runs"][0]["metrics"]["live.download.rtt.p50_ms"] == pytest.approx(witnessed / 1e6, rel=0.15)
 
 
 def test_the_stored_run_shows_the_hops_and_is_judged_the_same_again(measured: tuple[Path, Mapping[str, Any]]) -> None:
