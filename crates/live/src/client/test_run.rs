@@ -1,0 +1,407 @@
+//! A running test: its phases, its load, and what it records.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use super::control::Control;
+use super::level::{Growth, has_levelled};
+use super::prober::{self, Probe, SharedLog};
+use super::rates::Rates;
+use super::{Event, Measurement, PhaseRecord, Progress, Settings, exchanges, first_hop, flows};
+use crate::load::Shared;
+use crate::local::Local;
+use crate::records::{EndRecords, GoodputRow, LocalRow, ServerRecords};
+use crate::time::{ClockWatch, MS, SECOND, monotonic_ns, realtime_ns};
+use crate::wire::control::{Answer, PhaseKind, Request, Welcome};
+use crate::wire::load::{Key, Opening, Purpose};
+
+const TICK: Duration = Duration::from_millis(100);
+/// If nothing is heard for this long, the server or the path to it is gone.
+const SILENCE_NS: u64 = 8 * SECOND;
+/// UDP must be answered within this time.
+const HANDSHAKE: Duration = Duration::from_secs(5);
+/// After a load, queues drain for at most this long before the next phase.
+const DRAIN: Duration = Duration::from_secs(10);
+const FIRST_FLOWS: u16 = 4;
+const MORE_FLOWS: u16 = 4;
+const MOST_FLOWS: u16 = 16;
+/// The server sends its records within this time.
+const RECORDS: Duration = Duration::from_secs(30);
+
+/// A running test.
+pub(super) struct TestRun<'a> {
+    settings: &'a Settings,
+    interrupted: &'a AtomicBool,
+    control: Control,
+    welcome: Welcome,
+    key: Key,
+    local: Local,
+    clock: ClockWatch,
+    start_ns: u64,
+    start_monotonic_ns: u64,
+    log: SharedLog,
+    exchanges: exchanges::Exchanges,
+    stop: Arc<AtomicBool>,
+    threads: Vec<std::thread::JoinHandle<()>>,
+    phases: Vec<PhaseRecord>,
+    client: EndRecords,
+    marks: Vec<(bool, u64, u64)>,
+    /// Bytes received by the loads of earlier phases.
+    received: u64,
+    heard: (u64, u64),
+    last_alive_ns: u64,
+}
+
+impl<'a> TestRun<'a> {
+    pub(super) fn begin(
+        settings: &'a Settings,
+        interrupted: &'a AtomicBool,
+        control: Control,
+        welcome: Welcome,
+    ) -> std::io::Result<Self> {
+        let key = parse_key(&welcome.key).ok_or_else(|| std::io::Error::other("the server sent no key"))?;
+        let local = Local::towards(settings.server.ip(), settings.interface.as_deref())?;
+        let (log, stop) = (SharedLog::default(), Arc::new(AtomicBool::new(false)));
+        let probing = prober::Settings {
+            server: settings.server,
+            session: welcome.session,
+            interval_ns: settings.interval.as_nanos() as u64,
+            has_ladder: true,
+        };
+        let threads = {
+            let (log, stop) = (log.clone(), Arc::clone(&stop));
+            let (hop_log, hop_stop) = (log.clone(), Arc::clone(&stop));
+            vec![
+                std::thread::spawn(move || prober::run(&probing, &stop, &log)),
+                std::thread::spawn(move || first_hop::run(&hop_stop, &hop_log)),
+            ]
+        };
+        let now_ns = monotonic_ns();
+        Ok(Self {
+            settings,
+            interrupted,
+            control,
+            key,
+            local,
+            clock: ClockWatch::start(),
+            start_ns: realtime_ns(),
+            start_monotonic_ns: now_ns,
+            log,
+            exchanges: exchanges::Exchanges::default(),
+            stop,
+            threads,
+            phases: Vec::new(),
+            client: EndRecords::default(),
+            marks: Vec::new(),
+            received: 0,
+            heard: (0, now_ns),
+            last_alive_ns: now_ns,
+            welcome,
+        })
+    }
+
+    /// Runs the phases; returns early with the reason.
+    pub(super) async fn run(&mut self, report: &mut impl FnMut(Event<'_>)) -> Result<(), String> {
+        report(Event::Start(&self.welcome, self.local.facts()));
+        self.await_first_echo().await?;
+        let (server, opening) = (self.settings.server, self.opening(Purpose::Exchange, 0));
+        let (stop, exchanges) = (Arc::clone(&self.stop), Arc::clone(&self.exchanges));
+        self.threads.push(std::thread::spawn(move || exchanges::run(server, &opening, &stop, &exchanges)));
+        for (at, &kind) in self.settings.phases.iter().enumerate() {
+            let is_last = at + 1 == self.settings.phases.len();
+            self.phase(kind, report).await?;
+            if (kind.loads_down() || kind.loads_up()) && !is_last {
+                self.drain().await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn await_first_echo(&mut self) -> Result<(), String> {
+        let until = tokio::time::Instant::now() + HANDSHAKE;
+        while tokio::time::Instant::now() < until {
+            if self.log.lock().probes.iter().any(|probe| probe.reply.is_some()) {
+                return Ok(());
+            }
+            self.check().await?;
+            tokio::time::sleep(TICK / 4).await;
+        }
+        Err(format!(
+            "the server answers over TCP but not over UDP: does a firewall let UDP port {} through?",
+            self.settings.server.port()
+        ))
+    }
+
+    async fn phase(&mut self, kind: PhaseKind, report: &mut impl FnMut(Event<'_>)) -> Result<(), String> {
+        self.request(&Request::Phase { phase: kind }).await?;
+        let is_loaded = kind.loads_down() || kind.loads_up();
+        let at_most = match kind {
+            PhaseKind::Idle => self.settings.idle,
+            PhaseKind::CoolDown => self.settings.cool_down,
+            _ => self.settings.at_most,
+        };
+        let begun_ns = monotonic_ns();
+        report(Event::Phase(kind, begun_ns - self.start_monotonic_ns, at_most.as_secs()));
+        let start_ns = realtime_ns();
+        self.phases.push(PhaseRecord { kind, start_ns, end_ns: start_ns, levelled: is_loaded.then_some(false) });
+        let mut loads = Loads::default();
+        let first = self.settings.flows.unwrap_or(FIRST_FLOWS);
+        self.add_flows(kind, &mut loads, first);
+        let mut growth = Growth::default();
+        let mut rates = Rates::default();
+        let mut ticks = tokio::time::interval(TICK);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let ended = loop {
+            ticks.tick().await;
+            let elapsed_ns = monotonic_ns() - begun_ns;
+            if let Err(reason) = self.check().await {
+                break Err(reason);
+            }
+            self.sample(&loads);
+            rates.take(elapsed_ns, self.received + loads.down.received.load(Ordering::Relaxed), self.uploaded());
+            if elapsed_ns >= at_most.as_nanos() as u64 {
+                break Ok(());
+            }
+            if is_loaded {
+                let fastest = rates.last_second().into_iter().flatten().fold(0.0, f64::max);
+                if self.settings.flows.is_none() && loads.flows < MOST_FLOWS && growth.is_wanted(elapsed_ns, fastest) {
+                    self.add_flows(kind, &mut loads, MORE_FLOWS);
+                }
+                if has_levelled(&self.echoes_since(start_ns), elapsed_ns) {
+                    self.last_phase().levelled = Some(true);
+                    break Ok(());
+                }
+            }
+            let left_s = at_most.as_secs_f64() - elapsed_ns as f64 / SECOND as f64;
+            report(Event::Progress(Progress {
+                t_ns: monotonic_ns() - self.start_monotonic_ns,
+                phase: kind,
+                rtt_ns: self.last_rtt_ns(),
+                rates_bps: rates.last_second(),
+                left_s,
+            }));
+        };
+        self.last_phase().end_ns = realtime_ns();
+        self.end_load(loads);
+        ended
+    }
+
+    /// Waits until the queues that the load has filled are empty again.
+    async fn drain(&mut self) -> Result<(), String> {
+        self.request(&Request::Phase { phase: PhaseKind::Idle }).await?;
+        let idle_ns = self.idle_rtt_ns();
+        let begun = tokio::time::Instant::now();
+        loop {
+            tokio::time::sleep(TICK).await;
+            self.check().await?;
+            let recent = self.echoes_since(realtime_ns().saturating_sub(500 * MS));
+            let is_empty = recent.len() >= 5 && recent.iter().all(|(_, rtt_ns)| *rtt_ns <= idle_ns * 3 / 2 + 2 * MS);
+            if is_empty && begun.elapsed() > Duration::from_secs(1) || begun.elapsed() > DRAIN {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether the test can go on.
+    async fn check(&mut self) -> Result<(), String> {
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err("it was interrupted".to_owned());
+        }
+        let now_ns = monotonic_ns();
+        let heard = {
+            let log = self.log.lock();
+            if let Some(failure) = &log.failure {
+                return Err(format!("the probes' socket failed: {failure}"));
+            }
+            log.heard_ns
+        };
+        let received = self.received_now();
+        if received != self.heard.0 {
+            self.heard = (received, now_ns);
+        }
+        let heard_ns = heard.max(self.heard.1);
+        if now_ns.saturating_sub(heard_ns) > SILENCE_NS {
+            return Err(format!("nothing was heard of the server for {} s", SILENCE_NS / SECOND));
+        }
+        if now_ns - self.last_alive_ns > SECOND {
+            self.last_alive_ns = now_ns;
+            self.request(&Request::Alive).await?;
+        }
+        while let Some(answer) = self.control.poll() {
+            match answer {
+                Ok(Answer::Refused { reason }) => return Err(reason),
+                Ok(_) => {}
+                Err(_) => return Err("the server closed the connection".to_owned()),
+            }
+        }
+        Ok(())
+    }
+
+    async fn request(&mut self, request: &Request) -> Result<(), String> {
+        // Under load the answer may take as long as the queue is; only a full send buffer makes this wait.
+        let sent = tokio::time::timeout(Duration::from_nanos(SILENCE_NS), self.control.send(request)).await;
+        match sent {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(format!("the connection to the server failed: {error}")),
+            Err(_) => Err("the server does not read".to_owned()),
+        }
+    }
+
+    fn opening(&self, purpose: Purpose, index: u16) -> Opening {
+        let congestion = self.settings.congestion.clone();
+        Opening { session: self.welcome.session, key: self.key, purpose, index, congestion }
+    }
+
+    fn add_flows(&self, kind: PhaseKind, loads: &mut Loads, more: u16) {
+        let most = self.welcome.limits.flows.min(self.settings.flows.unwrap_or(MOST_FLOWS));
+        let until = (loads.flows + more).min(most);
+        for index in loads.flows..until {
+            let down = kind.loads_down().then_some((Purpose::Download, &loads.down));
+            let up = kind.loads_up().then_some((Purpose::Upload, &loads.up));
+            for (purpose, shared) in down.into_iter().chain(up) {
+                if let Err(error) = flows::start(self.settings.server, self.opening(purpose, index), shared) {
+                    shared.fail(format!("no thread for a load connection: {error}"));
+                }
+            }
+        }
+        loads.flows = until;
+    }
+
+    fn sample(&mut self, loads: &Loads) {
+        let t_ns = realtime_ns();
+        let bytes = self.received + loads.down.received.load(Ordering::Relaxed);
+        self.client.goodput.push(GoodputRow { t_ns, bytes });
+        self.client.local.push(LocalRow { t_ns, sample: self.local.sample() });
+    }
+
+    fn end_load(&mut self, loads: Loads) {
+        self.received += loads.down.received.load(Ordering::Relaxed);
+        for (is_down, shared) in [(true, loads.down), (false, loads.up)] {
+            shared.stop.store(true, Ordering::Relaxed);
+            let log = shared.take_log();
+            self.client.flows.extend(log.flows);
+            self.client.stages.extend(log.stages);
+            self.client.failures.extend(log.failures);
+            self.client.congestion = log.congestion.or(self.client.congestion.take());
+            self.marks.extend(log.marks.into_iter().map(|(t_ns, rtt_ns)| (is_down, t_ns, rtt_ns)));
+        }
+    }
+
+    fn last_phase(&mut self) -> &mut PhaseRecord {
+        self.phases.last_mut().expect("a phase runs")
+    }
+
+    /// Round trips of the echoes since a time: when each was sent after that, and how long it took.
+    fn echoes_since(&self, start_ns: u64) -> Vec<(u64, u64)> {
+        let log = self.log.lock();
+        let from = log.probes.partition_point(|probe| probe.t_ns < start_ns);
+        let echoes = log.probes[from..].iter().filter(|probe| probe.ttl == 0);
+        echoes.filter_map(|probe| Some((probe.t_ns - start_ns, probe.rtt_ns()?))).collect()
+    }
+
+    fn idle_rtt_ns(&self) -> u64 {
+        let log = self.log.lock();
+        log.probes.iter().filter(|probe| probe.ttl == 0).filter_map(Probe::rtt_ns).min().unwrap_or(0)
+    }
+
+    fn last_rtt_ns(&self) -> Option<u64> {
+        let log = self.log.lock();
+        log.probes.iter().rev().filter(|probe| probe.ttl == 0).take(200).find_map(Probe::rtt_ns)
+    }
+
+    /// Bytes that the server has received, by its last reply.
+    fn uploaded(&self) -> u64 {
+        let log = self.log.lock();
+        log.probes.iter().rev().take(200).find_map(|probe| probe.reply).map_or(0, |reply| reply.load_bytes)
+    }
+
+    fn received_now(&self) -> u64 {
+        self.client.goodput.last().map_or(0, |row| row.bytes)
+    }
+
+    /// Asks the server for its records, and puts everything together.
+    pub(super) async fn finish(mut self, ended_early: Option<String>) -> Measurement {
+        let server = match &ended_early {
+            // Nobody is there to be asked.
+            Some(reason) if reason.starts_with("nothing was heard") || reason.contains("closed") => None,
+            _ => tokio::time::timeout(RECORDS, self.ask_for_records()).await.ok().flatten(),
+        };
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            // The exchanges' thread may wait for a connection that never opens; nobody needs it.
+            if thread.is_finished() {
+                let _ = thread.join();
+            }
+        }
+        let mut warnings = Vec::new();
+        if let Some(step_ns) = self.clock.step_ns() {
+            warnings.push(format!(
+                "this machine's clock was set by {} ms during the test: round trips across that moment are wrong",
+                step_ns / MS as i64
+            ));
+        }
+        let mut ended_early = ended_early;
+        if server.is_none() && ended_early.is_none() {
+            ended_early = Some("the server did not send its records".to_owned());
+        }
+        if server.as_ref().is_some_and(|server| server.shared) || self.welcome.shares {
+            warnings.push("another test used the server at the same time".to_owned());
+        }
+        if let Some(bps) = self.welcome.limits.rate_bps {
+            warnings.push(format!(
+                "the server sends at most {} Mbit/s: a faster connection is not filled",
+                bps as f64 / 1e6
+            ));
+        }
+        let mut log = self.log.lock();
+        let mut client = std::mem::take(&mut self.client);
+        client.stages.append(&mut log.stages);
+        client.ladder.append(&mut log.hop_echoes);
+        let exchanges = std::mem::take(&mut *self.exchanges.lock().unwrap_or_else(PoisonError::into_inner));
+        Measurement {
+            start_ns: self.start_ns,
+            phases: std::mem::take(&mut self.phases),
+            probes: std::mem::take(&mut log.probes),
+            exchanges,
+            marks: std::mem::take(&mut self.marks),
+            client,
+            facts: self.local.facts().clone(),
+            distance: log.distance,
+            server,
+            welcome: self.welcome.clone(),
+            stamped_by_kernel: log.stamped_by_kernel.unwrap_or(false),
+            send_errors_ns: std::mem::take(&mut log.send_errors_ns),
+            ended_early,
+            warnings,
+        }
+    }
+
+    async fn ask_for_records(&mut self) -> Option<ServerRecords> {
+        self.control.send(&Request::Finish).await.ok()?;
+        loop {
+            match self.control.answer().await.ok()? {
+                Answer::Records(records) => return Some(*records),
+                Answer::Refused { .. } => return None,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The loads of a phase.
+#[derive(Debug, Default)]
+struct Loads {
+    down: Arc<Shared>,
+    up: Arc<Shared>,
+    flows: u16,
+}
+
+fn parse_key(text: &str) -> Option<Key> {
+    let mut key = Key::default();
+    (text.len() == 2 * key.len() && text.is_ascii()).then_some(())?;
+    for (at, byte) in key.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
+    }
+    Some(key)
+}
