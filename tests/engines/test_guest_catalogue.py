@@ -55,11 +55,13 @@ QUEUE = "link.bottleneck.queue"
 RING = "sweep.link.bottleneck.forward.ring.size"
 SINGLE_SEGMENTS = '{ "offload off" = { gso_max_segs = 1 } }'
 """All that the card of a guest takes."""
+BATTLED = ("pfifo_fast", "fq_codel", "cake")
+"""Of the disciplines that `battling-rrul` runs all, those for its other tests."""
 FEWER = {
     "congestion-controls": ['sweep.traffic.tested.congestion=["bbr", "westwood"]', "traffic.rival.flows=1"],
     "mininet-rtt-equation": ["link.bottleneck.queue.limit=20p"],
     "ucas-mitigate": [_without_newer("ucas-mitigate", "link.bottleneck.forward.queue")],
-    "battling-tcp-bidirectional": ["traffic.test.delay=0s", _without_newer("battling-tcp-bidirectional", QUEUE)],
+    "battling-tcp-bidirectional": ["traffic.test.delay=0s", _only("battling-tcp-bidirectional", QUEUE, *BATTLED)],
     "battling-tcp-asymmetric": ["traffic.test.delay=0s", "link.bottleneck.reverse.rate=10mbit"],
     "battling-rrul": ["traffic.rrul.delay=0s", _without_newer("battling-rrul", QUEUE)],
     "battling-rrul-path": ["traffic.rrul.delay=0s", "link.server.delay=1ms"],
@@ -67,8 +69,8 @@ FEWER = {
         _without_newer("disciplines", "link.bottleneck.forward.queue", "choke", "fq_pie", "cake", "prio"),
         _only("disciplines", "traffic", "64 flows", "a household"),
     ],
-    "battling-udp-flood": ["traffic.flood.start=0s", _without_newer("battling-udp-flood", QUEUE)],
-    "lncc-ring": [f'{RING}=["128p", "256p"]', f"sweep.tcp={SINGLE_SEGMENTS}", "sample=1s"],
+    "battling-udp-flood": ["traffic.flood.start=0s", _only("battling-udp-flood", QUEUE, *BATTLED)],
+    "lncc-ring": [f'{RING}=["256p"]', f"sweep.tcp={SINGLE_SEGMENTS}", "sample=1s"],
     "dark-smokeping": ["sample=10ms", 'record=["probes", "flows", "queues"]', "traffic.ping.interval=200ms"],
     "dark-reaction-time": [
         "traffic.newcomer.start=0s",

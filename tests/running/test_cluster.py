@@ -210,8 +210,9 @@ def test_what_a_worker_sends_home_is_not_believed(tmp_path: Path) -> None:
     with cluster(tmp_path, [HOSTILE]) as hostile, pytest.raises(RunsFailedError) as failed:
         bs.run(lab, repeat=4, out=tmp_path / "out", cluster=hostile.address)
     (address,) = hostile.workers
+    expected = ", ".join([*(f"{table}.parquet" for table in bs.TABLES), "run.json"])
     assert [str(error) for _, error in failed.value.failures] == [
-        f"worker {address}: found something else than the files of a run; expected {', '.join(NAMES)}",
+        f"worker {address}: found something else than the files of a run; expected {expected}",
         f"worker {address}: red: \\x1b[31m",
         f"worker {address}: sent int instead of a run",
         "a worker: KeyError: '\\x1b[31m'",

@@ -61,7 +61,7 @@ def test_the_metadata_tells_how_the_run_came_about(tmp_path: Path) -> None:
     assert run.meta["overrides"] == ["duration=1s"]
     assert run.scenario["duration_ns"] == 1_000_000_000
     assert run.meta["sampling"] == {"asked_ns": 10_000_000, "achieved_ns": 10_000_000}
-    assert run.meta["tables"] == {name: getattr(run, name).height for name in bs.TABLES}
+    assert run.meta["tables"] == {name: getattr(run, name).height for name in TABLES}
     assert run.meta["summary"]["hops"] > 0
     assert run.meta["cpu_s"] > 0
 
