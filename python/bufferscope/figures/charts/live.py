@@ -34,8 +34,6 @@ DOTS = 100
 """The columns of a panel in which the values under the pointer are shown."""
 NAMES_FROM = 10
 """Pixels from the upper edge to the names of the phases."""
-LEGEND_COLUMNS = 6
-"""The entries in a row of the legend."""
 LANE = 5
 """Pixels from the upper edge to the middle of the marks of lost echoes."""
 
@@ -168,7 +166,7 @@ def _x(column: str, end_s: float) -> alt.X:
 
 def _color(names: Sequence[str]) -> alt.Color:
     """The colour of a line; all panels have one legend."""
-    found = axes.series_color(names, None, alt.Legend(symbolType="stroke", symbolOpacity=1, columns=LEGEND_COLUMNS))
+    found = axes.series_color(names, None, alt.Legend(symbolType="stroke", symbolOpacity=1))
     assert isinstance(found, alt.Color), "there are fewer series than colours with dashes"
     return found
 
@@ -179,7 +177,7 @@ def _layers(panel: _Panel, names: Sequence[str], end_s: float) -> list[Layer]:
     highest = axes.span(panel.rows["value"])[1] or 1.0
     scale = alt.Scale(domain=[0, highest / (1 - HEADROOM)], nice=False)
     y = alt.Y("value:Q", title=panel.axis, scale=scale)
-    color, legend = _color(names), alt.Legend(symbolType="stroke", symbolOpacity=1, columns=LEGEND_COLUMNS)
+    color, legend = _color(names), alt.Legend(symbolType="stroke", symbolOpacity=1)
     dash = axes.series_dash(names, None, legend)
     opacity = pointer.dimmed(pointer.isolating(color))
     by = ("series", "part")
