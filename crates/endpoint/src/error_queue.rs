@@ -160,7 +160,8 @@ fn has_labels(payload: &[u8], data: u32) -> bool {
     false
 }
 
-fn nanoseconds(time: TimeSpec) -> Option<u64> {
+/// A stamp in nanoseconds; `None` if it is not set.
+pub fn nanoseconds(time: TimeSpec) -> Option<u64> {
     let [seconds, nanoseconds] = [time.tv_sec(), time.tv_nsec()].map(u64::try_from);
     seconds.ok()?.checked_mul(1_000_000_000)?.checked_add(nanoseconds.ok()?).filter(|&ns| ns > 0)
 }

@@ -17,6 +17,7 @@ use std::net::IpAddr;
 
 use bufferscope_endpoint::netlink::Netlink;
 use bufferscope_endpoint::qdisc_stats;
+pub use bufferscope_verdict::input::LinkKind;
 use serde::{Deserialize, Serialize};
 
 use bql::Bql;
@@ -31,27 +32,6 @@ use wifi::Wifi;
 const RELEASE: &str = "/proc/sys/kernel/osrelease";
 /// An entry of `EndFacts::unknown` that samples may remove.
 const BQL_UNDECIDED: &str = "whether the driver uses byte queue limits: it has not sent enough yet";
-
-/// What kind of link the interface leads to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LinkKind {
-    /// A wired Ethernet card.
-    Ethernet,
-    /// An 802.11 interface.
-    Wifi,
-    /// The loopback device.
-    Loopback,
-    /// veth, bridge, virtio and the like.
-    Virtual,
-    /// tun, WireGuard, GRE and the like: what follows are the hops of the tunnel.
-    Tunnel,
-    /// A mobile network's modem.
-    Cellular,
-    /// Not recognised.
-    #[default]
-    Unknown,
-}
 
 /// What is known of this end of the path.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

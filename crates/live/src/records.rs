@@ -1,5 +1,6 @@
 //! What the two ends record during a test.
 
+pub use bufferscope_verdict::input::{AnswerKind, Stage};
 use serde::{Deserialize, Serialize};
 
 use crate::local::{EndFacts, LocalSample};
@@ -11,28 +12,14 @@ pub struct LadderRow {
     pub t_ns: u64,
     /// Its TTL.
     pub ttl: u8,
-    /// Who answered; `None`: nobody.
+    /// The address that answered; `None`: there was no answer.
     pub address: Option<String>,
     /// Time until the answer; `None`: none came.
     pub rtt_ns: Option<u64>,
     /// What kind of answer it was.
-    pub kind: HopAnswer,
+    pub kind: AnswerKind,
     /// Whether the answer shows that the probe was in an MPLS tunnel.
     pub mpls: bool,
-}
-
-/// Kinds of answers to a probe with a limited TTL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HopAnswer {
-    /// ICMP time exceeded.
-    Exceeded,
-    /// An echo reply of the hop itself.
-    Echo,
-    /// Another ICMP error.
-    Unreachable,
-    /// The other end of the path answered.
-    Destination,
 }
 
 /// How long a packet was in a part of its sender.
@@ -44,16 +31,6 @@ pub struct StageRow {
     pub stage: Stage,
     /// How long.
     pub delay_ns: u64,
-}
-
-/// Parts of a sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stage {
-    /// Of the load: from the write to the time when the last of its bytes was given to the queueing discipline.
-    SendBuffer,
-    /// Of probes: in the queueing discipline.
-    Qdisc,
 }
 
 /// A sample of the sender of a load connection, in the words of Linux' `tcp_info`.

@@ -1,12 +1,11 @@
 //! The UDP socket of the probes: every packet is stamped by the kernel where it can, and carries its own TTL.
-#![allow(unsafe_code)]
 
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
 
-use bufferscope_endpoint::error_queue::{Notice, report_errors, take_notice};
+use bufferscope_endpoint::error_queue::{Notice, nanoseconds, report_errors, take_notice};
 use bufferscope_endpoint::options::{set_buffer, set_int};
 use bufferscope_endpoint::timestamping::stamp_datagrams;
 use nix::errno::Errno;
@@ -72,9 +71,7 @@ impl ProbeSocket {
     /// The address that it is bound to.
     pub fn local(&self) -> io::Result<SocketAddr> {
         let address: SockaddrStorage = getsockname(self.socket.as_raw_fd())?;
-        let v4 = address.as_sockaddr_in().map(|v4| SocketAddr::from((v4.ip(), v4.port())));
-        v4.or_else(|| address.as_sockaddr_in6().map(|v6| SocketAddr::from((v6.ip(), v6.port()))))
-            .ok_or_else(|| io::Error::other("a UDP socket without an address"))
+        internet_address(&address).ok_or_else(|| io::Error::other("a UDP socket without an address"))
     }
 
     /// Whether it can send to an address of this family.
@@ -123,16 +120,10 @@ impl ProbeSocket {
                 other => other?,
             };
             let stamp = message.cmsgs()?.find_map(|control| match control {
-                ControlMessageOwned::ScmTimestampsns(stamps) => {
-                    let (seconds, rest) = (stamps.system.tv_sec(), stamps.system.tv_nsec());
-                    u64::try_from(seconds).ok()?.checked_mul(1_000_000_000)?.checked_add(u64::try_from(rest).ok()?)
-                }
+                ControlMessageOwned::ScmTimestampsns(stamps) => nanoseconds(stamps.system),
                 _ => None,
             });
-            let from = message.address.and_then(|address| {
-                let v4 = address.as_sockaddr_in().map(|v4| SocketAddr::from((v4.ip(), v4.port())));
-                v4.or_else(|| address.as_sockaddr_in6().map(|v6| SocketAddr::from((v6.ip(), v6.port()))))
-            });
+            let from = message.address.as_ref().and_then(internet_address);
             let length = message.bytes;
             if let (Some(packet), Some(from)) = (Packet::parse(&bytes[..length]), from) {
                 let by_kernel = stamp.is_some();
@@ -154,6 +145,12 @@ impl ProbeSocket {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// An address of IPv4 or IPv6.
+pub fn internet_address(address: &SockaddrStorage) -> Option<SocketAddr> {
+    let v4 = address.as_sockaddr_in().map(|v4| SocketAddr::from((v4.ip(), v4.port())));
+    v4.or_else(|| address.as_sockaddr_in6().map(|v6| SocketAddr::from((v6.ip(), v6.port()))))
 }
 
 /// The packet in a copy, which begins with the headers that the kernel put before it.

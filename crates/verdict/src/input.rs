@@ -362,6 +362,22 @@ impl Direction {
 }
 
 impl PhaseKind {
+    /// Its name in JSON and on command lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Download => "download",
+            Self::Upload => "upload",
+            Self::Both => "both",
+            Self::CoolDown => "cool_down",
+        }
+    }
+
+    /// Whether this direction is loaded in this phase.
+    pub fn loads(self, direction: Direction) -> bool {
+        self.loaded().contains(&direction)
+    }
+
     /// The directions that are loaded in this phase.
     pub fn loaded(self) -> &'static [Direction] {
         match self {

@@ -103,7 +103,7 @@ impl Control {
                 }
                 Answer::Refused { reason } => return Err(ConnectError::Declined(reason)),
                 Answer::Noted | Answer::Records(_) => {
-                    return Err(ConnectError::NotOurs(server, "it answered what nobody asked".to_owned()));
+                    return Err(ConnectError::NotOurs(server, "it sent an unexpected answer".to_owned()));
                 }
             }
         }

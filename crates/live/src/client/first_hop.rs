@@ -16,7 +16,7 @@ use nix::sys::socket::{
 };
 
 use super::prober::SharedLog;
-use crate::records::{HopAnswer, LadderRow};
+use crate::records::{AnswerKind, LadderRow};
 use crate::time::{MS, monotonic_ns, realtime_ns};
 
 /// Time between two requests.
@@ -40,7 +40,7 @@ pub(super) fn run(stop: &AtomicBool, log: &SharedLog) {
             return;
         }
         let answers = log.probes.iter().filter(|probe| probe.ttl == 1).filter_map(|probe| probe.error.as_ref());
-        hop = answers.filter(|row| row.kind == HopAnswer::Exceeded).find_map(|row| row.address.as_ref()?.parse().ok());
+        hop = answers.filter(|row| row.kind == AnswerKind::Exceeded).find_map(|row| row.address.as_ref()?.parse().ok());
     }
     if let Some(Ok(mut echoes)) = hop.map(Echoes::open) {
         // Without echoes, the first hop is still probed by limited TTL.
@@ -115,7 +115,7 @@ impl Echoes {
             ttl: 1,
             address: Some(self.hop.to_string()),
             rtt_ns: Some(back_ns.saturating_sub(t_ns)),
-            kind: HopAnswer::Echo,
+            kind: AnswerKind::Echo,
             mpls: false,
         })))
     }
@@ -144,6 +144,6 @@ mod tests {
             }
         }
         assert_eq!((messages, rows.len()), (2, 1));
-        assert_eq!((rows[0].kind, rows[0].ttl, rows[0].address.as_deref()), (HopAnswer::Echo, 1, Some("127.0.0.1")));
+        assert_eq!((rows[0].kind, rows[0].ttl, rows[0].address.as_deref()), (AnswerKind::Echo, 1, Some("127.0.0.1")));
     }
 }

@@ -2,17 +2,16 @@
 
 use bufferscope_verdict::Observations;
 use bufferscope_verdict::input::{
-    AnswerKind, Direction, Echo, End, EndName, Ends, FlowSample, GoodputSample, LadderProbe, LinkKind, LocalSample,
-    Lost, Parameters, Phase, Stage, StageDelay, TcpProbe, TcpProbeKind,
+    AnswerKind, Direction, Echo, End, EndName, Ends, FlowSample, GoodputSample, LadderProbe, LocalSample, Lost,
+    Parameters, Phase, StageDelay, TcpProbe, TcpProbeKind,
 };
 
 use super::{Measurement, PhaseRecord};
-use crate::local::{self, EndFacts};
-use crate::records::{self, EndRecords, FlowRow, HopAnswer, LadderRow, LocalRow};
-use crate::wire::control::PhaseKind;
+use crate::local::EndFacts;
+use crate::records::{EndRecords, FlowRow, LadderRow, LocalRow};
 
-/// The observations of a test, by phase. Times are nanoseconds since its beginning, on the client's clock. What lies between two phases
-/// is left out.
+/// The observations of a test, by phase. Times are nanoseconds since its beginning, on the client's clock. Rows from
+/// between two phases are left out.
 pub fn observations(measurement: &Measurement, interval_ns: u64) -> Observations {
     let clock = Clock::of(measurement);
     let mut phases: Vec<Phase> = measurement.phases.iter().map(|phase| empty(phase, measurement.start_ns)).collect();
@@ -89,13 +88,7 @@ fn signed(ns: u64) -> i64 {
 
 fn empty(phase: &PhaseRecord, start_ns: u64) -> Phase {
     Phase {
-        kind: match phase.kind {
-            PhaseKind::Idle => bufferscope_verdict::input::PhaseKind::Idle,
-            PhaseKind::Download => bufferscope_verdict::input::PhaseKind::Download,
-            PhaseKind::Upload => bufferscope_verdict::input::PhaseKind::Upload,
-            PhaseKind::Both => bufferscope_verdict::input::PhaseKind::Both,
-            PhaseKind::CoolDown => bufferscope_verdict::input::PhaseKind::CoolDown,
-        },
+        kind: phase.kind,
         start_ns: phase.start_ns.wrapping_sub(start_ns) as i64,
         end_ns: phase.end_ns.wrapping_sub(start_ns) as i64,
         levelled: phase.levelled,
@@ -132,21 +125,13 @@ impl Clock {
 
 fn own_hop(probe: &super::Probe, t_ns: i64) -> LadderProbe {
     let row = match (&probe.error, probe.rtt_ns()) {
-        (_, Some(rtt_ns)) => LadderRow {
-            t_ns: probe.t_ns,
-            ttl: probe.ttl,
-            address: None,
-            rtt_ns: Some(rtt_ns),
-            kind: HopAnswer::Destination,
-            mpls: false,
-        },
         (Some(error), None) => error.clone(),
-        (None, None) => LadderRow {
+        (_, rtt_ns) => LadderRow {
             t_ns: probe.t_ns,
             ttl: probe.ttl,
             address: None,
-            rtt_ns: None,
-            kind: HopAnswer::Exceeded,
+            rtt_ns,
+            kind: if rtt_ns.is_some() { AnswerKind::Destination } else { AnswerKind::Exceeded },
             mpls: false,
         },
     };
@@ -160,31 +145,18 @@ fn hop(row: &LadderRow, end: EndName, t_ns: i64) -> LadderProbe {
         ttl: row.ttl,
         address: row.address.clone(),
         rtt_ns: row.rtt_ns.map(signed),
-        kind: match row.kind {
-            HopAnswer::Exceeded => AnswerKind::Exceeded,
-            HopAnswer::Echo => AnswerKind::Echo,
-            HopAnswer::Unreachable => AnswerKind::Unreachable,
-            HopAnswer::Destination => AnswerKind::Destination,
-        },
+        kind: row.kind,
         mpls: row.mpls,
     }
 }
 
 fn distance(ladder: &[LadderRow]) -> Option<u8> {
-    ladder.iter().filter(|row| row.kind == HopAnswer::Destination).map(|row| row.ttl).min()
+    ladder.iter().filter(|row| row.kind == AnswerKind::Destination).map(|row| row.ttl).min()
 }
 
 fn end(facts: &EndFacts, hops_to_other: Option<u8>) -> End {
     End {
-        link: match facts.link {
-            local::LinkKind::Ethernet => LinkKind::Ethernet,
-            local::LinkKind::Wifi => LinkKind::Wifi,
-            local::LinkKind::Loopback => LinkKind::Loopback,
-            local::LinkKind::Virtual => LinkKind::Virtual,
-            local::LinkKind::Tunnel => LinkKind::Tunnel,
-            local::LinkKind::Cellular => LinkKind::Cellular,
-            local::LinkKind::Unknown => LinkKind::Unknown,
-        },
+        link: facts.link,
         link_bps: facts.link_bps,
         expected_wifi_bps: facts.expected_wifi_bps,
         qdisc: facts.qdisc.clone(),
@@ -220,11 +192,7 @@ impl Sorter<'_> {
         }
         for row in &found.stages {
             let t_ns = time(row.t_ns);
-            let stage = match row.stage {
-                records::Stage::SendBuffer => Stage::SendBuffer,
-                records::Stage::Qdisc => Stage::Qdisc,
-            };
-            let delay = StageDelay { t_ns, end: name, stage, delay_ns: signed(row.delay_ns) };
+            let delay = StageDelay { t_ns, end: name, stage: row.stage, delay_ns: signed(row.delay_ns) };
             self.at(t_ns, |phase| phase.stages.push(delay));
         }
         for row in &found.flows {

@@ -10,7 +10,7 @@ use bufferscope_endpoint::error_queue::Notice;
 
 use crate::departures::Departures;
 use crate::ladder::Ladder;
-use crate::records::{HopAnswer, LadderRow, Stage, StageRow};
+use crate::records::{AnswerKind, LadderRow, Stage, StageRow};
 use crate::time::{SECOND, monotonic_ns, realtime_ns};
 use crate::udp::{Arrival, ProbeSocket, copied};
 use crate::wire::SessionId;
@@ -262,7 +262,7 @@ impl<'a> Prober<'a> {
                 if let Some(seq) = self.about(quoted, &log) {
                     let probe = &mut log.probes[seq];
                     let back_ns = at_ns.unwrap_or_else(realtime_ns);
-                    let kind = if time_exceeded { HopAnswer::Exceeded } else { HopAnswer::Unreachable };
+                    let kind = if time_exceeded { AnswerKind::Exceeded } else { AnswerKind::Unreachable };
                     probe.error.get_or_insert(LadderRow {
                         t_ns: probe.t_ns,
                         ttl: probe.ttl,

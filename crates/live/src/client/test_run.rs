@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use bufferscope_verdict::input::Direction;
+
 use super::control::Control;
 use super::level::{Growth, has_levelled};
 use super::prober::{self, Probe, SharedLog};
@@ -102,7 +104,7 @@ impl<'a> TestRun<'a> {
     }
 
     /// Runs the phases; returns early with the reason.
-    pub(super) async fn run(&mut self, report: &mut impl FnMut(Event<'_>)) -> Result<(), String> {
+    pub(super) async fn run(&mut self, report: &mut impl FnMut(Event<'_>)) -> Result<(), Early> {
         report(Event::Start(&self.welcome, self.local.facts()));
         self.await_first_echo().await?;
         let (server, opening) = (self.settings.server, self.opening(Purpose::Exchange, 0));
@@ -111,14 +113,14 @@ impl<'a> TestRun<'a> {
         for (at, &kind) in self.settings.phases.iter().enumerate() {
             let is_last = at + 1 == self.settings.phases.len();
             self.phase(kind, report).await?;
-            if (kind.loads_down() || kind.loads_up()) && !is_last {
+            if (kind.loads(Direction::Down) || kind.loads(Direction::Up)) && !is_last {
                 self.drain().await?;
             }
         }
         Ok(())
     }
 
-    async fn await_first_echo(&mut self) -> Result<(), String> {
+    async fn await_first_echo(&mut self) -> Result<(), Early> {
         let until = tokio::time::Instant::now() + HANDSHAKE;
         while tokio::time::Instant::now() < until {
             if self.log.lock().probes.iter().any(|probe| probe.reply.is_some()) {
@@ -127,15 +129,15 @@ impl<'a> TestRun<'a> {
             self.check().await?;
             tokio::time::sleep(TICK / 4).await;
         }
-        Err(format!(
+        Err(Early::of(format!(
             "the server answers over TCP but not over UDP: does a firewall let UDP port {} through?",
             self.settings.server.port()
-        ))
+        )))
     }
 
-    async fn phase(&mut self, kind: PhaseKind, report: &mut impl FnMut(Event<'_>)) -> Result<(), String> {
+    async fn phase(&mut self, kind: PhaseKind, report: &mut impl FnMut(Event<'_>)) -> Result<(), Early> {
         self.request(&Request::Phase { phase: kind }).await?;
-        let is_loaded = kind.loads_down() || kind.loads_up();
+        let is_loaded = kind.loads(Direction::Down) || kind.loads(Direction::Up);
         let at_most = match kind {
             PhaseKind::Idle => self.settings.idle,
             PhaseKind::CoolDown => self.settings.cool_down,
@@ -155,8 +157,8 @@ impl<'a> TestRun<'a> {
         let ended = loop {
             ticks.tick().await;
             let elapsed_ns = monotonic_ns() - begun_ns;
-            if let Err(reason) = self.check().await {
-                break Err(reason);
+            if let Err(early) = self.check().await {
+                break Err(early);
             }
             self.sample(&loads);
             rates.take(elapsed_ns, self.received + loads.down.received.load(Ordering::Relaxed), self.uploaded());
@@ -188,7 +190,7 @@ impl<'a> TestRun<'a> {
     }
 
     /// Waits until the queues that the load has filled are empty again.
-    async fn drain(&mut self) -> Result<(), String> {
+    async fn drain(&mut self) -> Result<(), Early> {
         self.request(&Request::Phase { phase: PhaseKind::Idle }).await?;
         let idle_ns = self.idle_rtt_ns();
         let begun = tokio::time::Instant::now();
@@ -204,15 +206,15 @@ impl<'a> TestRun<'a> {
     }
 
     /// Whether the test can go on.
-    async fn check(&mut self) -> Result<(), String> {
+    async fn check(&mut self) -> Result<(), Early> {
         if self.interrupted.load(Ordering::Relaxed) {
-            return Err("it was interrupted".to_owned());
+            return Err(Early::of("it was interrupted"));
         }
         let now_ns = monotonic_ns();
         let heard = {
             let log = self.log.lock();
             if let Some(failure) = &log.failure {
-                return Err(format!("the probes' socket failed: {failure}"));
+                return Err(Early::of(format!("the probes' socket failed: {failure}")));
             }
             log.heard_ns
         };
@@ -222,7 +224,10 @@ impl<'a> TestRun<'a> {
         }
         let heard_ns = heard.max(self.heard.1);
         if now_ns.saturating_sub(heard_ns) > SILENCE_NS {
-            return Err(format!("nothing was heard of the server for {} s", SILENCE_NS / SECOND));
+            return Err(Early::without_server(format!(
+                "nothing was heard of the server for {} s",
+                SILENCE_NS / SECOND
+            )));
         }
         if now_ns - self.last_alive_ns > SECOND {
             self.last_alive_ns = now_ns;
@@ -230,21 +235,21 @@ impl<'a> TestRun<'a> {
         }
         while let Some(answer) = self.control.poll() {
             match answer {
-                Ok(Answer::Refused { reason }) => return Err(reason),
+                Ok(Answer::Refused { reason }) => return Err(Early::of(reason)),
                 Ok(_) => {}
-                Err(_) => return Err("the server closed the connection".to_owned()),
+                Err(_) => return Err(Early::without_server("the server closed the connection")),
             }
         }
         Ok(())
     }
 
-    async fn request(&mut self, request: &Request) -> Result<(), String> {
+    async fn request(&mut self, request: &Request) -> Result<(), Early> {
         // Under load the answer may take as long as the queue is; only a full send buffer makes this wait.
         let sent = tokio::time::timeout(Duration::from_nanos(SILENCE_NS), self.control.send(request)).await;
         match sent {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(format!("the connection to the server failed: {error}")),
-            Err(_) => Err("the server does not read".to_owned()),
+            Ok(Err(error)) => Err(Early::of(format!("the connection to the server failed: {error}"))),
+            Err(_) => Err(Early::of("the server does not read")),
         }
     }
 
@@ -257,8 +262,8 @@ impl<'a> TestRun<'a> {
         let most = self.welcome.limits.flows.min(self.settings.flows.unwrap_or(MOST_FLOWS));
         let until = (loads.flows + more).min(most);
         for index in loads.flows..until {
-            let down = kind.loads_down().then_some((Purpose::Download, &loads.down));
-            let up = kind.loads_up().then_some((Purpose::Upload, &loads.up));
+            let down = kind.loads(Direction::Down).then_some((Purpose::Download, &loads.down));
+            let up = kind.loads(Direction::Up).then_some((Purpose::Upload, &loads.up));
             for (purpose, shared) in down.into_iter().chain(up) {
                 if let Err(error) = flows::start(self.settings.server, self.opening(purpose, index), shared) {
                     shared.fail(format!("no thread for a load connection: {error}"));
@@ -321,15 +326,15 @@ impl<'a> TestRun<'a> {
     }
 
     /// Asks the server for its records, and puts everything together.
-    pub(super) async fn finish(mut self, ended_early: Option<String>) -> Measurement {
-        let server = match &ended_early {
-            // Nobody is there to be asked.
-            Some(reason) if reason.starts_with("nothing was heard") || reason.contains("closed") => None,
-            _ => tokio::time::timeout(RECORDS, self.ask_for_records()).await.ok().flatten(),
+    pub(super) async fn finish(mut self, early: Option<Early>) -> Measurement {
+        let has_server = early.as_ref().is_none_or(|early| early.has_server);
+        let server = match has_server {
+            true => tokio::time::timeout(RECORDS, self.ask_for_records()).await.ok().flatten(),
+            false => None,
         };
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // The exchanges' thread may wait for a connection that never opens; nobody needs it.
+            // The thread of the exchanges may still wait for a connection, whose outcome no longer matters.
             if thread.is_finished() {
                 let _ = thread.join();
             }
@@ -341,7 +346,7 @@ impl<'a> TestRun<'a> {
                 step_ns / MS as i64
             ));
         }
-        let mut ended_early = ended_early;
+        let mut ended_early = early.map(|early| early.reason);
         if server.is_none() && ended_early.is_none() {
             ended_early = Some("the server did not send its records".to_owned());
         }
@@ -386,6 +391,23 @@ impl<'a> TestRun<'a> {
                 _ => {}
             }
         }
+    }
+}
+
+/// Why a test ends before its last phase.
+pub(super) struct Early {
+    reason: String,
+    /// Whether the server can still be asked for its records.
+    has_server: bool,
+}
+
+impl Early {
+    fn of(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), has_server: true }
+    }
+
+    fn without_server(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), has_server: false }
     }
 }
 

@@ -13,6 +13,7 @@ use crate::server::allow::Network;
 use crate::server::certificate::Identity;
 use crate::server::limits::Limits;
 use crate::server::{Settings, serve};
+use crate::udp::internet_address;
 use crate::wire::DEFAULT_PORT;
 use crate::wire::control::SessionLimits;
 use crate::wire::token::Token;
@@ -197,11 +198,7 @@ fn print_lines(listening: &[SocketAddr], token: &str) {
 /// The addresses of this machine that others can reach.
 fn own_addresses(is_ipv6: bool) -> Vec<IpAddr> {
     let Ok(interfaces) = nix::ifaddrs::getifaddrs() else { return Vec::new() };
-    let addresses = interfaces.filter_map(|interface| {
-        let address = interface.address?;
-        let v4 = address.as_sockaddr_in().map(|v4| IpAddr::from(v4.ip()));
-        v4.or_else(|| address.as_sockaddr_in6().map(|v6| IpAddr::from(v6.ip())))
-    });
+    let addresses = interfaces.filter_map(|interface| Some(internet_address(&interface.address?)?.ip()));
     addresses
         .filter(|address| match address {
             IpAddr::V4(v4) => !is_ipv6 && !v4.is_loopback() && !v4.is_link_local(),

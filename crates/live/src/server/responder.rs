@@ -12,7 +12,7 @@ use bufferscope_endpoint::error_queue::Notice;
 use super::limits::user;
 use super::session::{MOST_ROWS, Session};
 use crate::cookie::Cookies;
-use crate::records::{ArrivalRow, HopAnswer, LadderRow, Stage, StageRow};
+use crate::records::{AnswerKind, ArrivalRow, LadderRow, Stage, StageRow};
 use crate::time::{monotonic_ns, realtime_ns};
 use crate::udp::{Arrival, ProbeSocket, copied};
 use crate::wire::SessionId;
@@ -114,7 +114,7 @@ impl Responder<'_> {
                     let at_client_ns = packet.answered_ns.saturating_sub(packet.arrived_ns);
                     let rtt_ns = arrival.at_ns.saturating_sub(row.t_ns).saturating_sub(at_client_ns);
                     row.rtt_ns = Some(rtt_ns);
-                    row.kind = HopAnswer::Destination;
+                    row.kind = AnswerKind::Destination;
                     row.address = Some(arrival.from.ip().to_string());
                     let ttl = row.ttl;
                     state.ladder.has_reached(ttl);
@@ -144,7 +144,7 @@ impl Responder<'_> {
             ttl,
             address: None,
             rtt_ns: None,
-            kind: HopAnswer::Exceeded,
+            kind: AnswerKind::Exceeded,
             mpls: false,
         });
         drop(state);
@@ -182,7 +182,7 @@ impl Responder<'_> {
                 let back_ns = realtime_ns.unwrap_or_else(crate::time::realtime_ns);
                 row.rtt_ns = Some(back_ns.saturating_sub(row.t_ns));
                 row.address = offender.map(|address| address.to_string());
-                row.kind = if time_exceeded { HopAnswer::Exceeded } else { HopAnswer::Unreachable };
+                row.kind = if time_exceeded { AnswerKind::Exceeded } else { AnswerKind::Unreachable };
                 row.mpls = mpls;
             }
             Notice::Other => {}

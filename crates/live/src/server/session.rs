@@ -4,6 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bufferscope_verdict::input::Direction;
+
 use crate::departures::Departures;
 use crate::ladder::Ladder;
 use crate::load::{Budget, Pace, Shared};
@@ -143,8 +145,8 @@ impl State {
     /// connections.
     pub fn admit(&mut self, purpose: Purpose, most: u16) -> Option<Arc<Shared>> {
         let (load, count, belongs) = match purpose {
-            Purpose::Download => (&self.down, &mut self.flows[0], self.phase.loads_down()),
-            Purpose::Upload => (&self.up, &mut self.flows[1], self.phase.loads_up()),
+            Purpose::Download => (&self.down, &mut self.flows[0], self.phase.loads(Direction::Down)),
+            Purpose::Upload => (&self.up, &mut self.flows[1], self.phase.loads(Direction::Up)),
             Purpose::Exchange => return None,
         };
         (belongs && *count < most).then(|| {

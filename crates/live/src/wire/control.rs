@@ -1,5 +1,6 @@
 //! The control connection: TLS, in which each message is its length (`u32`, big-endian) and that many bytes of JSON.
 
+pub use bufferscope_verdict::input::PhaseKind;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -14,45 +15,6 @@ pub const PROTOCOL: u32 = 1;
 pub const LONGEST_REQUEST: usize = 4 * 1024;
 /// The longest message that a client reads: the records of a whole test.
 pub const LONGEST_ANSWER: usize = 64 * 1024 * 1024;
-
-/// A part of a test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PhaseKind {
-    /// Probes only.
-    Idle,
-    /// The server loads.
-    Download,
-    /// The client loads.
-    Upload,
-    /// Both load.
-    Both,
-    /// Probes only, after the load.
-    CoolDown,
-}
-
-impl PhaseKind {
-    /// Its name in records and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Download => "download",
-            Self::Upload => "upload",
-            Self::Both => "both",
-            Self::CoolDown => "cool_down",
-        }
-    }
-
-    /// Whether the server loads.
-    pub fn loads_down(self) -> bool {
-        matches!(self, Self::Download | Self::Both)
-    }
-
-    /// Whether the client loads.
-    pub fn loads_up(self) -> bool {
-        matches!(self, Self::Upload | Self::Both)
-    }
-}
 
 /// What a client sends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -105,7 +105,7 @@ pub fn frame_header(kind: u8, length: usize) -> [u8; FRAME_HEADER_BYTES] {
 pub enum Expect {
     /// A frame's header, of which this many bytes are missing.
     Header(usize),
-    /// This many bytes of data, which nobody needs.
+    /// This many bytes of data, which are discarded.
     Data(usize),
     /// A mark, of which this many bytes are missing.
     Mark(usize),
