@@ -155,20 +155,12 @@ $(STAMPS)/run $(STAMPS)/check $(STAMPS)/docs: $(STAMPS)/%: requirements/%.txt $(
 	@$(INSTALL) $<
 	@touch $@
 
-$(STAMPS)/agent: $(EXTENSION_SOURCES) .cargo/config.toml | $(STAMPS)/venv
+$(STAMPS)/agent $(STAMPS)/live: $(STAMPS)/%: $(EXTENSION_SOURCES) .cargo/config.toml | $(STAMPS)/venv
 	@scripts/check-rust.sh
-	@echo "==> Building the agent" >&2
-	@cargo build-agent --locked --quiet
+	@echo "==> Building bufferscope-$*" >&2
+	@cargo build-$* --locked --quiet
 	@mkdir -p python/bufferscope/bin
-	@ln -sfn ../../../target/x86_64-unknown-linux-gnu/agent/bufferscope-agent python/bufferscope/bin/
-	@touch $@
-
-$(STAMPS)/live: $(EXTENSION_SOURCES) .cargo/config.toml | $(STAMPS)/venv
-	@scripts/check-rust.sh
-	@echo "==> Building the two ends of live tests" >&2
-	@cargo build-live --locked --quiet
-	@mkdir -p python/bufferscope/bin
-	@ln -sfn ../../../target/x86_64-unknown-linux-gnu/live/bufferscope-live python/bufferscope/bin/
+	@ln -sfn ../../../target/x86_64-unknown-linux-gnu/$*/bufferscope-$* python/bufferscope/bin/
 	@touch $@
 
 $(STAMPS)/extension: $(EXTENSION_SOURCES) $(STAMPS)/run

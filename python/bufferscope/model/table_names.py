@@ -2,22 +2,10 @@
 
 from typing import Literal, get_args
 
-TableName = Literal[
-    "probes",
-    "flows",
-    "queues",
-    "drops",
-    "transfers",
-    "sojourns",
-    "capacity",
-    "estimates",
-    "round_trips",
-    "retransmissions",
-    "one_way",
-    "hops",
-    "stages",
-]
-"""A table of the records, a key of `bufferscope.TABLES`."""
+from bufferscope.model.scenario import Table
+
+TableName = Literal[Table, "round_trips", "retransmissions", "one_way", "hops", "stages"]
+"""A table of the records, a key of `bufferscope.TABLES`; the first are those that an experiment's `record` may name."""
 FrameName = Literal[TableName, "metrics"]
 """A table of the records, or the metrics that are computed from them."""
 

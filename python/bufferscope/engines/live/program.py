@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bufferscope.base.commit import PACKAGE
-from bufferscope.base.errors import EngineError, InputError, check_number
+from bufferscope.base.errors import InputError, check_number
+from bufferscope.engines.built import find
 from bufferscope.store.live import LOADED
 
 NAME = "bufferscope-live"
@@ -20,29 +20,10 @@ MOST_FLOWS = 64
 LONGEST_TOKEN = 1000
 SHORTEST_PHASE_S, LONGEST_PHASE_S = 10, 120
 
-_TARGET = PACKAGE.parents[1] / "target"
-_PLACES = (
-    PACKAGE / "bin" / NAME,
-    _TARGET / "x86_64-unknown-linux-gnu" / "live" / NAME,
-    _TARGET / "release" / NAME,
-    _TARGET / "debug" / NAME,
-)
-"""Where the program may be: in the package, or where cargo builds it in a source tree."""
-
 
 def program() -> Path:
     """The program's path. Raises `EngineError` if it is missing."""
-    if chosen := os.environ.get(VARIABLE):
-        places: tuple[Path, ...] = (Path(chosen),)
-    else:
-        places = _PLACES
-    for place in places:
-        if os.access(place, os.X_OK) and place.is_file():
-            return place
-    raise EngineError(
-        f"no {NAME} at {places[0]}: build it with `make live`, install a package that was built with `make wheel`, "
-        f"or set {VARIABLE} to where it is"
-    )
+    return find(NAME, "live", VARIABLE)
 
 
 @dataclass(frozen=True)
