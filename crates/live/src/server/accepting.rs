@@ -1,0 +1,123 @@
+//! Accepts connections and recognises them by their first byte.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+use super::gate::Pass;
+use super::limits::user;
+use super::{Server, log};
+use crate::wire::load::{ACCEPTED, OPENING_BYTES, Opening, Purpose, REFUSED};
+use crate::wire::token::are_equal;
+
+/// The first byte of a TLS connection: a handshake record.
+const TLS: u8 = 0x16;
+/// An address whose test runs may open so many connections beside those of the load.
+const OTHER_CONNECTIONS: usize = 8;
+
+impl Server {
+    /// Takes connections, each in a task of its own.
+    pub(super) async fn accept(self: Arc<Self>, listener: TcpListener) {
+        let mut connections = JoinSet::new();
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                Some(_) = connections.join_next() => continue,
+            };
+            match accepted {
+                Ok((stream, from)) if self.is_allowed(from.ip()) => {
+                    if let Some(pass) = self.gate.enter(from.ip(), self.of_test(from.ip())) {
+                        connections.spawn(Arc::clone(&self).connection(stream, from, pass));
+                    }
+                }
+                Ok(_) => {}
+                // Out of descriptors, or a connection that is already gone.
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+    }
+
+    fn is_allowed(&self, address: IpAddr) -> bool {
+        let allow = &self.settings.allow;
+        allow.is_empty() || allow.iter().any(|network| network.contains(address))
+    }
+
+    /// Connections that an address may open beside those of any address, because its test runs.
+    fn of_test(&self, address: IpAddr) -> Option<usize> {
+        let has_test = self.sessions.lock().values().any(|session| session.address == user(address));
+        has_test.then(|| 2 * usize::from(self.settings.limits.session.flows) + OTHER_CONNECTIONS)
+    }
+
+    async fn connection(self: Arc<Self>, mut stream: TcpStream, from: SocketAddr, pass: Pass) {
+        let until = tokio::time::Instant::now() + self.settings.limits.opening;
+        let mut first = [0];
+        match tokio::time::timeout_at(until, stream.peek(&mut first)).await {
+            Ok(Ok(1)) if first[0] == TLS => {
+                if let Err(reason) = self.control(stream, from, pass, until).await {
+                    log(format_args!("a control connection ended: {reason}"));
+                }
+            }
+            Ok(Ok(1)) => {
+                let mut bytes = [0; OPENING_BYTES];
+                let read = tokio::time::timeout_at(until, stream.read_exact(&mut bytes)).await;
+                if let (Ok(Ok(_)), Some(opening)) = (read, Opening::parse(&bytes)) {
+                    self.load(stream, from, &opening);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes a load connection, and runs it on a thread of its own.
+    fn load(&self, stream: TcpStream, from: SocketAddr, opening: &Opening) {
+        let session = self
+            .sessions
+            .get(opening.session)
+            .filter(|session| are_equal(&session.key, &opening.key))
+            .filter(|session| !session.has_ended() && session.address == user(from.ip()));
+        let Some(session) = session else { return };
+        if opening.purpose == Purpose::Exchange {
+            let _ = stream.try_write(&[ACCEPTED]);
+            return;
+        }
+        // Threads of an earlier phase take a moment to end.
+        let most = 3 * usize::from(session.limits.flows);
+        let admitted = match Arc::strong_count(&session.loads) <= most {
+            true => session.state().admit(opening.purpose, session.limits.flows),
+            false => None,
+        };
+        let Some(load) = admitted else {
+            let _ = stream.try_write(&[REFUSED]);
+            return;
+        };
+        let Ok(stream) = stream.into_std() else { return };
+        let socket = stream.into();
+        let (purpose, index, name) = (opening.purpose, opening.index, opening.congestion.clone());
+        let counted = Arc::clone(&session.loads);
+        let body = move || {
+            let _counted = counted;
+            let prepared = crate::load::prepare(&socket).and_then(|()| match (purpose, name.as_str()) {
+                (Purpose::Download, name) if !name.is_empty() => crate::load::set_congestion(&socket, name),
+                _ => Ok(()),
+            });
+            let answer = if prepared.is_ok() { ACCEPTED } else { REFUSED };
+            use std::os::fd::AsRawFd;
+            let flags = nix::sys::socket::MsgFlags::MSG_NOSIGNAL;
+            let answered = nix::sys::socket::send(socket.as_raw_fd(), &[answer], flags);
+            if prepared.is_err() || answered.is_err() {
+                return;
+            }
+            match purpose {
+                Purpose::Download => crate::load::send(&socket, index, crate::load::Marks::Returns, &load),
+                _ => crate::load::receive(&socket, crate::load::Marks::Returns, &load),
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().stack_size(256 * 1024).spawn(body) {
+            log(format_args!("no thread for a load connection: {error}"));
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The control connection, from the handshake to the welcome.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+
+use super::gate::Pass;
+use super::limits::user;
+use super::running::Running;
+use super::session::Session;
+use super::{Server, log, queue};
+use crate::time::monotonic_ns;
+use crate::wire::control::{Answer, ControlError, LONGEST_REQUEST, PROTOCOL, Request, SessionLimits};
+
+/// A client takes an answer within this time, or it is gone.
+const READING_TIME: Duration = Duration::from_secs(10);
+/// The kernel gives up a connection whose peer acknowledges nothing for this long.
+const PATIENCE_MS: u32 = 15_000;
+
+impl Server {
+    /// Takes a client's control connection, and runs its test when it is its turn.
+    pub(super) async fn control(
+        &self,
+        stream: TcpStream,
+        from: SocketAddr,
+        pass: Pass,
+        until: tokio::time::Instant,
+    ) -> Result<(), ControlError> {
+        nix::sys::socket::setsockopt(&stream, nix::sys::socket::sockopt::TcpUserTimeout, &PATIENCE_MS)
+            .map_err(io::Error::from)?;
+        if !self.ledger.connects(from.ip(), monotonic_ns()) {
+            return Err(io::Error::other("its address has connected too often in the past hour").into());
+        }
+        let accepted = tokio::time::timeout_at(until, self.acceptor.accept(stream)).await;
+        let mut stream = accepted.map_err(|_| timed_out())??;
+        let request = tokio::time::timeout_at(until, crate::wire::control::receive(&mut stream, LONGEST_REQUEST));
+        let hello: Request = request.await.map_err(|_| timed_out())??;
+        if let Some(reason) = self.refusal(&hello, from.ip()).await {
+            return say(&mut stream, Answer::Refused { reason }).await;
+        }
+        // From here on, the queue bounds the number of clients.
+        drop(pass);
+        if let Err(reason) = self.ledger.may_begin(from.ip(), monotonic_ns()) {
+            return say(&mut stream, Answer::Refused { reason }).await;
+        }
+        let Some(mut ticket) = self.queue.enter(user(from.ip()), self.settings.limits.per_address) else {
+            let reason = "the server has too many clients: try again later".to_owned();
+            return say(&mut stream, Answer::Refused { reason }).await;
+        };
+        while let Some(position) = ticket.position() {
+            say(&mut stream, Answer::Queued { position }).await?;
+            tokio::select! {
+                () = ticket.changed() => {}
+                () = tokio::time::sleep(Duration::from_secs(2)) => {}
+                // Nobody speaks before the welcome: this is the end of the connection.
+                _ = stream.read_u8() => return Ok(()),
+            }
+        }
+        let running = match self.begin(from.ip(), &ticket)? {
+            Ok(running) => running,
+            Err(reason) => return say(&mut stream, Answer::Refused { reason }).await,
+        };
+        log(format_args!("a test begins; {} waiting", self.queue.waiting()));
+        self.run(&mut stream, &running.session, from).await
+    }
+
+    /// Why there will be no test after this first message. The answer to a wrong secret is slow, and holds the connection's pass.
+    async fn refusal(&self, hello: &Request, address: IpAddr) -> Option<String> {
+        match hello {
+            Request::Hello { protocol, .. } if *protocol != PROTOCOL => Some(format!(
+                "the server speaks version {PROTOCOL} of the protocol, this client version {protocol}: update the older one"
+            )),
+            Request::Hello { secret, .. } if !self.token.admits(secret) => {
+                tokio::time::sleep(self.ledger.shows_wrong_token(address, monotonic_ns())).await;
+                Some("the token is not this server's: `bufferscope serve` prints it".to_owned())
+            }
+            Request::Hello { .. } => None,
+            _ => Some("the first message was not a hello".to_owned()),
+        }
+    }
+
+    /// Begins a client's test; the inner error is the reason for its refusal.
+    fn begin(&self, address: IpAddr, ticket: &queue::Ticket<'_>) -> io::Result<Result<Running<'_>, String>> {
+        use ring::rand::{SecureRandom, SystemRandom};
+        let mut bytes = [0; 24];
+        SystemRandom::new().fill(&mut bytes).map_err(|_| io::Error::other("no random numbers"))?;
+        let id = crate::wire::SessionId(u64::from_be_bytes(bytes[..8].try_into().expect("eight bytes")));
+        let key = bytes[8..].try_into().expect("sixteen bytes");
+        let granted = match self.ledger.begins(address, monotonic_ns()) {
+            Ok(granted) => granted,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let limits = SessionLimits { bytes: granted, ..self.settings.limits.session };
+        let session = Arc::new(Session::new(id, key, user(address), limits, self.pace.clone()));
+        session.state().shared = ticket.shares();
+        self.sessions.lock().insert(id, Arc::clone(&session));
+        Ok(Ok(Running { server: self, session }))
+    }
+}
+
+/// Sends an answer, which the client must take in time.
+pub(super) async fn say<W: tokio::io::AsyncWrite + Unpin>(writer: &mut W, answer: Answer) -> Result<(), ControlError> {
+    let sent = tokio::time::timeout(READING_TIME, crate::wire::control::send(writer, &answer)).await;
+    sent.map_err(|_| does_not_read())?
+}
+
+pub(super) fn timed_out() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "the client is silent")
+}
+
+pub(super) fn does_not_read() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "the client does not read")
+}
