@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::local::EndFacts;
 use crate::records::{EndRecords, ServerRecords};
 use crate::wire::control::{PhaseKind, Welcome};
+use crate::wire::load::SendBuffer;
 use crate::wire::token::Token;
 
 pub mod control;
@@ -37,6 +38,8 @@ pub struct Settings {
     pub flows: Option<u16>,
     /// The congestion control of the load, by Linux' name; empty: each end's default.
     pub congestion: String,
+    /// How much of the load may wait in the send buffer of either end.
+    pub send_buffer: SendBuffer,
     /// The interface whose queues are looked at; `None`: the one that the route to the server uses.
     pub interface: Option<String>,
     /// The longest time of a loaded phase.

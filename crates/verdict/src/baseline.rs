@@ -11,6 +11,9 @@ use crate::verdict::{Idle, Spread};
 const LEAST_RISE_NS: f64 = 3e6;
 /// No shorter queue of the idle path counts.
 const LEAST_IDLE_QUEUE_NS: f64 = 5e6;
+/// A queue grows and shrinks gradually: from one probe to the next, its delay changes by at most this part of its range.
+/// (Jitter that is independent from probe to probe changes by more than a third of it.)
+const GRADUAL: f64 = 0.15;
 /// A rise must exceed this many median absolute deviations of the idle path ...
 const DEVIATIONS: f64 = 3.0;
 /// ... and this many full packets at the measured goodput.
@@ -64,8 +67,30 @@ impl Baseline {
         baseline
     }
 
-    /// The delay of the idle path that comes and goes: how much longer the delay is in most seconds than in the best one.
+    /// The delay of the idle path that comes and goes.
     fn idle_queue(&self, idle: &[&Echo]) -> Option<f64> {
+        self.slow_idle_queue(idle).or_else(|| self.gradual_idle_queue(idle))
+    }
+
+    /// No shorter queue of the idle path counts: neither one of a few milliseconds nor one of a few packets.
+    fn least_idle_queue_ns(&self) -> f64 {
+        LEAST_IDLE_QUEUE_NS.max(self.packets_ns(Direction::Up)).max(self.packets_ns(Direction::Down))
+    }
+
+    /// A delay that varies over more than the changes from one probe to the next can explain: a sawtooth within seconds.
+    fn gradual_idle_queue(&self, idle: &[&Echo]) -> Option<f64> {
+        let mut points: Vec<(i64, f64)> =
+            idle.iter().filter_map(|echo| Some((echo.t_ns, echo.rtt_ns? as f64))).collect();
+        points.sort_by_key(|point| point.0);
+        let steps = median(points.windows(2).map(|pair| (pair[1].1 - pair[0].1).abs()))?;
+        let values = sorted(points.into_iter().map(|point| point.1));
+        let range = quantile(&values, 0.9)? - quantile(&values, 0.1)?;
+        let is_queue = range > self.least_idle_queue_ns() && steps <= GRADUAL * range;
+        is_queue.then(|| Some(quantile(&values, 0.75)? - quantile(&values, 0.01)?)).flatten()
+    }
+
+    /// How much longer the delay is in most seconds than in the best one.
+    fn slow_idle_queue(&self, idle: &[&Echo]) -> Option<f64> {
         let start_ns = idle.iter().map(|echo| echo.t_ns).min()?;
         let mut points: Vec<(i64, f64)> = idle
             .iter()
@@ -82,8 +107,7 @@ impl Baseline {
         }
         let lows = sorted(lows);
         let queue_ns = quantile(&lows, 0.75)? - lows.first()?;
-        let packets = self.packets_ns(Direction::Up).max(self.packets_ns(Direction::Down));
-        let least = LEAST_IDLE_QUEUE_NS.max(DEVIATIONS * median(widths)?).max(packets);
+        let least = self.least_idle_queue_ns().max(DEVIATIONS * median(widths)?);
         (queue_ns > least).then_some(queue_ns)
     }
 

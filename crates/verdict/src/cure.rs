@@ -95,9 +95,11 @@ fn of_queue(observations: &Observations, queue: &Where, phases: &[PhaseVerdict])
 fn main(queue: &Where) -> Option<Place> {
     let few = queue.answer.locations.len() <= 2;
     let likely = queue.posterior.iter().max_by(|a, b| a.probability.total_cmp(&b.probability));
-    // A shaper on the router helps wherever behind the router the queue is.
+    // A shaper on the router helps wherever behind the router the queue is, but not if it may be before it.
     let line = |place: Place| matches!(place, Place::RouterUplink | Place::AccessDownlink);
-    let shaped = queue.answer.locations.iter().map(|location| location.place).find(|place| line(*place));
+    let locations = &queue.answer.locations;
+    let behind = locations.iter().all(|location| location.link > 1);
+    let shaped = locations.iter().map(|location| location.place).find(|place| behind && line(*place));
     if few { likely.map(|candidate| candidate.location.place) } else { shaped }
 }
 

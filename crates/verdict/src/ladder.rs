@@ -7,7 +7,7 @@ use crate::statistics::{SIGMA_PER_MAD, mad, median, whole};
 use crate::verdict;
 
 /// A hop with fewer answers under load is silent ...
-const LEAST_LOADED: usize = 6;
+const LEAST_LOADED: usize = 3;
 /// ... and so is one with fewer answers on the unloaded path.
 const LEAST_IDLE: usize = 4;
 /// Paths that are longer, or whose length is not known.

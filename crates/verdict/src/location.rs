@@ -82,7 +82,7 @@ pub(crate) fn answer(path: &Path<'_>, candidates: &[Candidate], share: f64) -> A
     let set = best.unwrap_or(candidates);
     let probability = rounded(sum(set).min(CEILING));
     let locations: Vec<Location> = set.iter().map(|candidate| candidate.location.clone()).collect();
-    let text = text(path, &locations, candidates.len(), probability);
+    let text = text(path, &locations, probability);
     Answer { text, locations, probability, share: rounded(share) }
 }
 
@@ -92,11 +92,14 @@ pub(crate) fn certain(path: &Path<'_>, location: Location, probability: f64, sha
     Answer { text, locations: vec![location], probability: rounded(probability), share: rounded(share) }
 }
 
-fn text(path: &Path<'_>, locations: &[Location], all: usize, probability: f64) -> String {
+fn text(path: &Path<'_>, locations: &[Location], probability: f64) -> String {
+    let has_link = |link: u8| locations.iter().any(|location| location.link == link);
     match locations {
         [] => "cannot tell".to_owned(),
         [only] => format!("{} ({})", name(path, only), percent(probability)),
-        _ if locations.len() >= all => "cannot tell where between this machine and the server".to_owned(),
+        _ if path.links > 1 && (1..=path.links).all(has_link) => {
+            "cannot tell where between this machine and the server".to_owned()
+        }
         [first, .., last] => {
             let (first, last) = (name(path, first), name(path, last));
             if locations.len() == 2 {

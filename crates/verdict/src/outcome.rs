@@ -17,6 +17,10 @@ const LEAST_OWN_RISE_NS: f64 = 5e6;
 const SHORT_NS: f64 = 1e7;
 /// ... and the load itself by more than this many times as much.
 const ISOLATED: f64 = 4.0;
+/// Flow queueing drops packets of the longest queue, so hardly any probe: at most this part of them ...
+const HARDLY_LOST: f64 = 0.01;
+/// ... or this many times as many as packets of the load.
+const SPARED: f64 = 0.25;
 /// A limit that holds for this part of the time is the limit.
 const HALF: f64 = 0.5;
 /// A processor that is busier than this is the limit.
@@ -101,7 +105,8 @@ impl Case<'_> {
             return others(queue_ns);
         }
         let loaded = self.phase.kind.loaded();
-        if let Some(own) = self.own_rise_ns().filter(|own| rise_ns < SHORT_NS && *own > ISOLATED * rise_ns) {
+        let short = rise_ns < SHORT_NS && self.spares_probes();
+        if let Some(own) = self.own_rise_ns().filter(|own| short && *own > ISOLATED * rise_ns) {
             return managed(own, &format!("wait for only {}", delay(rise_ns)));
         }
         let one_way = self.added.one_way[0].is_some();
@@ -157,13 +162,23 @@ impl Case<'_> {
         self.loads().iter().filter_map(|load| load.rtt_rise_ns).max().map(|rise| rise as f64)
     }
 
+    /// Whether the probes are lost far less often than the packets of the load, as with flow queueing.
+    fn spares_probes(&self) -> bool {
+        self.numbers.directions.iter().filter(|numbers| numbers.loaded).all(|numbers| {
+            let load = numbers.load.and_then(|load| load.retransmits).unwrap_or(0.0);
+            let all = &self.numbers.loaded;
+            let lost = numbers.loss.unwrap_or(all.lost as f64 / all.count.max(1) as f64);
+            lost <= HARDLY_LOST.max(SPARED * load)
+        })
+    }
+
     fn flat(&self) -> Finding {
         if let Some(queue_ns) = self.baseline.queue_ns {
             return others(queue_ns);
         }
         let loads = self.loads();
         let least_ns = LEAST_OWN_RISE_NS.max(self.baseline.threshold_ns(self.phase.kind.loaded()));
-        if let Some(own) = self.own_rise_ns().filter(|own| *own > least_ns) {
+        if let Some(own) = self.own_rise_ns().filter(|own| *own > least_ns && self.spares_probes()) {
             return managed(own, "do not wait");
         }
         if let Some(marks) = loads.iter().filter_map(|load| load.marks).reduce(f64::max).filter(|part| *part > MARKED) {

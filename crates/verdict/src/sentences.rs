@@ -180,7 +180,12 @@ fn certainty(worst: Option<&PhaseVerdict>, phases: &[PhaseVerdict]) -> String {
     let queues = queues(phases);
     let sure = queues.iter().map(|queue| queue.answer.probability).reduce(f64::min);
     let vague = queues.iter().any(|queue| queue.answer.text.starts_with("cannot tell"));
+    let several = queues.iter().any(|queue| queue.answer.locations.len() > 1);
     match sure {
+        Some(sure) if several && !vague => format!(
+            "That it is one of these is {} certain: there were {probes} under load and {answers} from devices on the way.",
+            percent(sure)
+        ),
         Some(sure) if !vague => format!(
             "The place is {} certain: {probes} under load and {answers} from devices on the way show where the delay begins.",
             percent(sure)

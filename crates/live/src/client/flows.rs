@@ -17,7 +17,7 @@ pub(super) fn start(server: SocketAddr, opening: Opening, shared: &Arc<Shared>) 
     let shared = Arc::clone(shared);
     let body = move || match open(server, &opening) {
         Ok(socket) => match opening.purpose {
-            Purpose::Upload => crate::load::send(&socket, opening.index, Marks::Makes, &shared),
+            Purpose::Upload => crate::load::send(&socket, opening.index, opening.send_buffer, Marks::Makes, &shared),
             _ => crate::load::receive(&socket, Marks::Makes, &shared),
         },
         Err(error) => shared.fail(format!("a load connection could not be opened: {error}")),

@@ -255,7 +255,8 @@ impl<'a> TestRun<'a> {
 
     fn opening(&self, purpose: Purpose, index: u16) -> Opening {
         let congestion = self.settings.congestion.clone();
-        Opening { session: self.welcome.session, key: self.key, purpose, index, congestion }
+        let send_buffer = self.settings.send_buffer;
+        Opening { session: self.welcome.session, key: self.key, purpose, send_buffer, index, congestion }
     }
 
     fn add_flows(&self, kind: PhaseKind, loads: &mut Loads, more: u16) {

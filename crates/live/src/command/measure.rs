@@ -16,6 +16,7 @@ use crate::client::{COOL_DOWN, Event, IDLE, Measurement, Settings, measure};
 use crate::time::MS;
 use crate::wire::DEFAULT_PORT;
 use crate::wire::control::PhaseKind;
+use crate::wire::load::SendBuffer;
 use crate::wire::token::Token;
 
 /// Its options.
@@ -42,6 +43,9 @@ pub struct MeasureArguments {
     /// Congestion control of the load, by its name in Linux; empty: the default of each end
     #[arg(long, default_value = "cubic", value_name = "NAME")]
     congestion: String,
+    /// Let the load's send buffers grow as the kernel likes, as for most programs, to see how long their data waits there
+    #[arg(long)]
+    kernel_send_buffer: bool,
     /// Interface whose queues are looked at [default: the one of the route to the server]
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
@@ -130,6 +134,7 @@ fn settings(arguments: &MeasureArguments) -> Result<Settings, String> {
         phases,
         flows: arguments.flows,
         congestion: arguments.congestion.clone(),
+        send_buffer: if arguments.kernel_send_buffer { SendBuffer::Kernel } else { SendBuffer::Short },
         interface: arguments.interface.clone(),
         at_most: Duration::from_secs(arguments.at_most),
         interval: Duration::from_millis(arguments.interval),

@@ -17,7 +17,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use super::{MARK_NS, MOST_ROWS, Marks, SAMPLE_NS, Shared, congestion, read_some, recorded, wait};
 use crate::records::{FlowRow, Stage, StageRow};
 use crate::time::{monotonic_ns, realtime_ns};
-use crate::wire::load::{DATA, FRAME_HEADER_BYTES, LONGEST_FRAME, MARK, MARK_BYTES, frame_header};
+use crate::wire::load::{DATA, FRAME_HEADER_BYTES, LONGEST_FRAME, MARK, MARK_BYTES, SendBuffer, frame_header};
 
 /// Random bytes, which no compression on the path makes smaller; frames begin at varying offsets.
 const POOL_BYTES: usize = 1 << 20;
@@ -36,8 +36,10 @@ const OPEN_WRITES: usize = 16;
 const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 
 /// Sends frames until asked to stop, or until the connection fails. `index` is the connection's number.
-pub fn send(socket: &OwnedFd, index: u16, marks: Marks, shared: &Arc<Shared>) {
-    recorded(shared, marks, "a connection that sends load", || Sender::new(socket, index, marks, shared)?.run());
+pub fn send(socket: &OwnedFd, index: u16, buffer: SendBuffer, marks: Marks, shared: &Arc<Shared>) {
+    recorded(shared, marks, "a connection that sends load", || {
+        Sender::new(socket, index, buffer, marks, shared)?.run()
+    });
 }
 
 fn pool() -> &'static [u8] {
@@ -61,6 +63,7 @@ struct StampedWrite {
 struct Sender<'a> {
     socket: &'a OwnedFd,
     index: u16,
+    buffer: SendBuffer,
     marks: Marks,
     shared: &'a Arc<Shared>,
     /// Bytes written since stamps were switched on.
@@ -81,8 +84,16 @@ struct Sender<'a> {
 }
 
 impl<'a> Sender<'a> {
-    fn new(socket: &'a OwnedFd, index: u16, marks: Marks, shared: &'a Arc<Shared>) -> io::Result<Self> {
-        set_int(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, FIRST_UNSENT)?;
+    fn new(
+        socket: &'a OwnedFd,
+        index: u16,
+        buffer: SendBuffer,
+        marks: Marks,
+        shared: &'a Arc<Shared>,
+    ) -> io::Result<Self> {
+        if buffer == SendBuffer::Short {
+            set_int(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, FIRST_UNSENT)?;
+        }
         // Some kernels and sockets have no stamps; then the time in the send buffer is not known.
         let has_stamps = stamp_some_writes(socket).is_ok();
         shared.log().congestion = congestion(socket);
@@ -90,6 +101,7 @@ impl<'a> Sender<'a> {
         Ok(Self {
             socket,
             index,
+            buffer,
             marks,
             shared,
             written: 0,
@@ -258,7 +270,7 @@ impl<'a> Sender<'a> {
             self.frame_bytes = (replenish as usize).clamp(SMALLEST_FRAME, LONGEST_FRAME - FRAME_HEADER_BYTES);
             let unsent = replenish.clamp(UNSENT[0], UNSENT[1]) as i32;
             // Not for every small change of the rate.
-            if unsent.abs_diff(self.unsent) > self.unsent.unsigned_abs() / 4 {
+            if self.buffer == SendBuffer::Short && unsent.abs_diff(self.unsent) > self.unsent.unsigned_abs() / 4 {
                 self.unsent = unsent;
                 set_int(self.socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, unsent)?;
             }

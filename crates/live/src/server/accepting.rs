@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 use super::gate::Pass;
 use super::limits::user;
 use super::{Server, log};
+use crate::load::Marks;
 use crate::wire::load::{ACCEPTED, OPENING_BYTES, Opening, Purpose, REFUSED};
 use crate::wire::token::are_equal;
 
@@ -96,7 +97,7 @@ impl Server {
         };
         let Ok(stream) = stream.into_std() else { return };
         let socket = stream.into();
-        let (purpose, index, name) = (opening.purpose, opening.index, opening.congestion.clone());
+        let Opening { purpose, send_buffer, index, congestion: name, .. } = opening.clone();
         let counted = Arc::clone(&session.loads);
         let body = move || {
             let _counted = counted;
@@ -112,8 +113,8 @@ impl Server {
                 return;
             }
             match purpose {
-                Purpose::Download => crate::load::send(&socket, index, crate::load::Marks::Returns, &load),
-                _ => crate::load::receive(&socket, crate::load::Marks::Returns, &load),
+                Purpose::Download => crate::load::send(&socket, index, send_buffer, Marks::Returns, &load),
+                _ => crate::load::receive(&socket, Marks::Returns, &load),
             }
         };
         if let Err(error) = std::thread::Builder::new().stack_size(256 * 1024).spawn(body) {

@@ -38,6 +38,17 @@ pub enum Purpose {
     Exchange = 2,
 }
 
+/// How much the loading end of a connection may write before it is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum SendBuffer {
+    /// What 5 ms of its rate need, by `TCP_NOTSENT_LOWAT`.
+    #[default]
+    Short = 0,
+    /// What the kernel takes, as for most programs.
+    Kernel = 1,
+}
+
 /// The secret of a session, which its load connections prove to know.
 pub type Key = [u8; 16];
 
@@ -50,6 +61,8 @@ pub struct Opening {
     pub key: Key,
     /// What it is for.
     pub purpose: Purpose,
+    /// How much may wait in the send buffer of the loading end.
+    pub send_buffer: SendBuffer,
     /// Its number among those of its purpose.
     pub index: u16,
     /// The congestion control that the loading end shall use, as Linux calls it; empty: its default.
@@ -65,6 +78,7 @@ impl Opening {
         let mut bytes = [0; OPENING_BYTES];
         bytes[..4].copy_from_slice(&MAGIC);
         bytes[4] = self.purpose as u8;
+        bytes[5] = self.send_buffer as u8;
         bytes[6..8].copy_from_slice(&self.index.to_be_bytes());
         bytes[8..16].copy_from_slice(&self.session.0.to_be_bytes());
         bytes[16..32].copy_from_slice(&self.key);
@@ -80,6 +94,8 @@ impl Opening {
         let purpose = [Purpose::Download, Purpose::Upload, Purpose::Exchange]
             .into_iter()
             .find(|&purpose| purpose as u8 == bytes[4])?;
+        let send_buffer =
+            [SendBuffer::Short, SendBuffer::Kernel].into_iter().find(|&buffer| buffer as u8 == bytes[5])?;
         let name = &bytes[32..48];
         let end = name.iter().position(|&byte| byte == 0)?;
         let congestion = std::str::from_utf8(&name[..end]).ok()?;
@@ -88,6 +104,7 @@ impl Opening {
             session: SessionId(u64::from_be_bytes(bytes[8..16].try_into().expect("eight bytes"))),
             key: bytes[16..32].try_into().expect("sixteen bytes"),
             purpose,
+            send_buffer,
             index: u16::from_be_bytes([bytes[6], bytes[7]]),
             congestion: congestion.to_owned(),
         })
@@ -239,11 +256,12 @@ mod tests {
 
         #[test]
         fn an_opening_is_read_as_it_was_written(
-            session in any::<u64>(), key in any::<Key>(), purpose in 0..3_usize, index in any::<u16>(),
-            congestion in "[a-z0-9_]{0,15}",
+            session in any::<u64>(), key in any::<Key>(), purpose in 0..3_usize, buffer in 0..2_usize,
+            index in any::<u16>(), congestion in "[a-z0-9_]{0,15}",
         ) {
             let purpose = [Purpose::Download, Purpose::Upload, Purpose::Exchange][purpose];
-            let opening = Opening { session: SessionId(session), key, purpose, index, congestion };
+            let send_buffer = [SendBuffer::Short, SendBuffer::Kernel][buffer];
+            let opening = Opening { session: SessionId(session), key, purpose, send_buffer, index, congestion };
             prop_assert_eq!(Opening::parse(&opening.bytes()), Some(opening));
         }
     }

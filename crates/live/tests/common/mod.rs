@@ -12,7 +12,7 @@ use bufferscope_live::server::certificate::Identity;
 use bufferscope_live::server::{Settings, serve};
 use bufferscope_live::wire::SessionId;
 use bufferscope_live::wire::control::{PhaseKind, Welcome};
-use bufferscope_live::wire::load::{Key, Opening, Purpose};
+use bufferscope_live::wire::load::{Key, Opening, Purpose, SendBuffer};
 use bufferscope_live::wire::probe::{Cookie, Kind, PACKET_BYTES, Packet};
 use bufferscope_live::wire::token::Token;
 use tokio::net::{TcpSocket, TcpStream};
@@ -82,6 +82,7 @@ pub fn short(server: SocketAddr, token: &Token, phases: &[PhaseKind]) -> client:
         phases: phases.to_vec(),
         flows: Some(2),
         congestion: String::new(),
+        send_buffer: SendBuffer::Short,
         interface: None,
         at_most: Duration::from_secs(2),
         interval: Duration::from_millis(10),
@@ -123,7 +124,8 @@ pub fn key(welcome: &Welcome) -> Key {
 }
 
 pub fn opening(welcome: &Welcome, purpose: Purpose, index: u16) -> Opening {
-    Opening { session: welcome.session, key: key(welcome), purpose, index, congestion: String::new() }
+    let (session, key, send_buffer) = (welcome.session, key(welcome), SendBuffer::Short);
+    Opening { session, key, purpose, send_buffer, index, congestion: String::new() }
 }
 
 /// A client of the probes that does whatever a test wants.

@@ -1,6 +1,6 @@
 //! What happened.
 
-use bufferscope_verdict::input::{Direction, EndName, LocalSample, PhaseKind};
+use bufferscope_verdict::input::{Direction, EndName, LocalSample, Lost, PhaseKind};
 use bufferscope_verdict::verdict::{Limit, OutcomeKind};
 
 use crate::build::{MS, SECOND, Test};
@@ -83,6 +83,20 @@ fn losses_without_delay_are_a_policer() {
     assert_eq!(limit(&test), (OutcomeKind::NotFilled, Some(Limit::Policer)));
     let few = flat().flow(Direction::Up, |flow, s| flow.retransmits = (4.0 * s) as u64);
     assert_eq!(limit(&few), (OutcomeKind::Clean, None));
+}
+
+#[test]
+fn a_very_short_queue_loses_probes_and_is_not_managed() {
+    // 7 % of the load's packets are lost, and as many of the probes; the load waits 12 ms longer.
+    let mut test = flat().flow(Direction::Up, |flow, s| {
+        flow.retransmits = (60.0 * s) as u64;
+        flow.srtt_ns = 32 * MS;
+    });
+    assert_eq!(limit(&test).0, OutcomeKind::Managed);
+    for echo in test.loaded().echoes.iter_mut().step_by(14) {
+        (echo.rtt_ns, echo.up_ns, echo.down_ns, echo.lost) = (None, None, None, Some(Lost::Up));
+    }
+    assert_eq!(limit(&test), (OutcomeKind::NotFilled, Some(Limit::Policer)));
 }
 
 #[test]
