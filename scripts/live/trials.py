@@ -17,7 +17,7 @@ from labs import FRAME_BYTES, KINDS, Lab, Planted, Trial
 
 LONGEST_S = 900
 """Seconds of real time that a trial may take."""
-SAMPLE_S = 0.2
+SAMPLE_S = 0.5
 """Seconds between two samples of a planted queue's backlog."""
 Backlog = Sequence[tuple[int, int]]
 """Samples of a backlog: nanoseconds of real time, and bytes."""

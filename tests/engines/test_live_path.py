@@ -5,6 +5,7 @@ kernel's time stamps, and what must hold of them also holds on a busy machine: t
 """
 
 import json
+import re
 import shutil
 import sys
 from collections.abc import Mapping
@@ -41,7 +42,7 @@ FULL_MS = {"upload": 60 * 1514 * 8 / 8e3, "download": 200 * 1514 * 8 / 24e3}
 """The delay of each of the two queues when it is full."""
 PATIENCE_S = 400
 WITNESS_AT_S, WITNESS_S = 19, 4
-"""When `irtt` begins, and how long it measures: in the middle of the download. The shell waits 5 s for these programs,
+"""When the other programs begin, and how long they measure: in the middle of the download. The shell waits 5 s for them,
 and the idle phase lasts 10 s."""
 
 
@@ -56,7 +57,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Mapping[st
         "--quiet",
         "--with",
         f"server={program()} serve --token-file {directory}/token",
-        *(("--with", "server=irtt server", "--with", f"laptop={_irtt(directory)}") if shutil.which("irtt") else ()),
+        *(word for name in WITNESSES if shutil.which(name) for word in _witness(name, directory)),
         command=(
             *(sys.executable, "-m", "bufferscope", "measure", "server", "--token-file", f"{directory}/token"),
             *("--phases", "download,upload", "--out", str(directory / "results"), "--no-report", "--json"),
@@ -68,8 +69,20 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Mapping[st
     return directory, cast(Mapping[str, Any], json.loads(done.stdout))
 
 
-def _irtt(directory: Path) -> str:
-    return f"sh -c 'sleep {WITNESS_AT_S}; exec irtt client -i 20ms -d {WITNESS_S}s -o {directory}/irtt.json server'"
+WITNESSES = {
+    "irtt": ("irtt server", "irtt client -i 20ms -d {seconds}s -o {directory}/irtt.json server"),
+    "iperf": (
+        "iperf --server",
+        "iperf --client server --bounceback --bounceback-period 0.1 --time {seconds} --enhanced > {directory}/iperf.txt",
+    ),
+}
+"""The commands of other programs' servers and clients, which measure round trips at the same time."""
+
+
+def _witness(name: str, directory: Path) -> tuple[str, ...]:
+    server, client = WITNESSES[name]
+    later = f"sh -c 'sleep {WITNESS_AT_S}; exec {client.format(seconds=WITNESS_S, directory=directory)}'"
+    return "--with", f"server={server}", "--with", f"laptop={later}"
 
 
 @pytest.mark.parametrize(
@@ -100,6 +113,15 @@ def test_irtt_sees_the_same_delay(measured: tuple[Path, Mapping[str, Any]]) -> N
     directory, document = measured
     witnessed = json.loads((directory / "irtt.json").read_text(encoding="utf-8"))["stats"]["rtt"]["median"]
     assert document["runs"][0]["metrics"]["live.download.rtt.p50_ms"] == pytest.approx(witnessed / 1e6, rel=0.15)
+
+
+def test_bounceback_of_iperf_sees_the_same_delay(measured: tuple[Path, Mapping[str, Any]]) -> None:
+    if not shutil.which("iperf"):
+        pytest.skip("iperf 2 is not installed here")
+    directory, document = measured
+    # The last line is about the whole time: number of requests = average/minimum/maximum/deviation.
+    found = re.findall(r"\b\d+=([0-9.]+)/[0-9.]+/[0-9.]+/[0-9.]+ ms", (directory / "iperf.txt").read_text())
+    assert document["runs"][0]["metrics"]["live.download.rtt.p50_ms"] == pytest.approx(float(found[-1]), rel=0.15)
 
 
 def test_the_stored_run_shows_the_hops_and_is_judged_the_same_again(measured: tuple[Path, Mapping[str, Any]]) -> None:
