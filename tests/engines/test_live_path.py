@@ -42,8 +42,8 @@ FULL_MS = {"upload": 60 * 1514 * 8 / 8e3, "download": 200 * 1514 * 8 / 24e3}
 """The delay of each of the two queues when it is full."""
 PATIENCE_S = 400
 WITNESS_AT_S, WITNESS_S = 19, 4
-"""When the other programs begin, and how long they measure: in the middle of the download. The shell waits 5 s for them,
-and the idle phase lasts 10 s."""
+"""When the other programs begin, and how long they measure: in the middle of the download. The shell waits for them for
+5 s, and the idle phase lasts 10 s."""
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ WITNESSES = {
     "irtt": ("irtt server", "irtt client -i 20ms -d {seconds}s -o {directory}/irtt.json server"),
     "iperf": (
         "iperf --server",
-        "iperf --client server --bounceback --bounceback-period 0.1 --time {seconds} --enhanced > {directory}/iperf.txt",
+        "iperf --client server --bounceback --bounceback-period 0.1 --time {seconds} -e > {directory}/iperf.txt",
     ),
 }
 """The commands of other programs' servers and clients, which measure round trips at the same time."""
