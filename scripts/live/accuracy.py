@@ -99,6 +99,8 @@ def main(arguments: Sequence[str]) -> int:
         first = SEEDS[engine].start if options.first is None else options.first
         seeds = range(first, first + (options.seeds or len(SEEDS[engine])))
         trials = [trial for trial in (drawn(seed, engine) for seed in seeds) if options.kind in (None, trial.kind)]
+        if not trials:
+            parser.error(f"no trial of {engine} is of the kind `{options.kind}`; give more --seeds")
         rows[engine] = run(trials, engine, options.jobs, options.rows, options.keep)
     options.page.write_text(page(rows), encoding="utf-8")
     print(f"Written: {options.page}", file=sys.stderr)

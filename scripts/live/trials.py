@@ -121,7 +121,7 @@ def _measured(trial: Trial, lab: Lab, engine: str) -> tuple[dict[str, Any], list
         # A guest has none of this machine's files but the programs.
         inside, live = ("/tmp", "bufferscope-live") if engine == "guest" else (directory, str(program()))
         token = f"{inside}/token"
-        options = (*("--phases", lab.phase, "--flows", str(trial.flows), "--token-file", token), *lab.options)
+        options = ("--phases", lab.phase, "--token-file", token, *(lab.options or ("--flows", str(trial.flows))))
         test = shlex.join([live, "measure", "h2", "--events", *options])
         setup = {"h2": "", **lab.setup}
         servers = {"h2": f"exec {shlex.join([live, 'serve', '--token-file', token])}"}
