@@ -63,6 +63,7 @@ explaining: $(STAMPS)/extension ## Measure how often `bufferscope explain` is ri
 live-accuracy: $(STAMPS)/extension $(STAMPS)/agent $(STAMPS)/live ## Measure how often `measure` names the right queue, and write docs/live-accuracy.md
 	@scripts/ensure-system-packages.sh guest
 	$(BIN)/bufferscope guest build
+	$(BIN)/bufferscope guest build --kernel 6.12
 	$(BIN)/python scripts/live/accuracy.py $(ARGS)
 
 test: test-rust test-python ## Run every test, in Rust, Python and a browser

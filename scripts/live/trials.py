@@ -104,13 +104,13 @@ def compared(trial: Trial, lab: Lab, end: Mapping[str, Any], backlogs: Sequence[
 
 
 def _backlog_in_phase(end: Mapping[str, Any], lab: Lab, backlog: Backlog, fill_ns: int = 0) -> float | None:
-    """The median backlog of the planted queue in the loaded phase after `fill_ns`, with the ring below it, in bytes."""
+    """The median backlog of the planted queue in the loaded phase after `fill_ns`, in bytes."""
     span = next(each for each in end["observations"]["phases"] if each["kind"] == lab.phase)
     since = [(t_ns - end["realtime_ns"], size) for t_ns, size in backlog]
     inside = [size for t_ns, size in since if span["start_ns"] + fill_ns <= t_ns <= span["end_ns"]]
     if not inside:
         return None
-    return statistics.median(inside) + lab.ring_packets * FRAME_BYTES
+    return statistics.median(inside)
 
 
 def _measured(trial: Trial, lab: Lab, engine: str) -> tuple[dict[str, Any], list[Backlog]]:
@@ -124,7 +124,7 @@ def _measured(trial: Trial, lab: Lab, engine: str) -> tuple[dict[str, Any], list
         options = ("--phases", lab.phase, "--token-file", token, *(lab.options or ("--flows", str(trial.flows))))
         test = shlex.join([live, "measure", "h2", "--events", *options])
         setup = {"h2": "", **lab.setup}
-        servers = {"h2": f"exec {shlex.join([live, 'serve', '--token-file', token])}"}
+        servers = {"h2": f"exec {shlex.join([live, 'serve', '--token-file', token, *lab.server_options])}"}
         background = [
             (node, f"{commands}\n{servers.get(node, 'exec sleep 100000')}") for node, commands in setup.items()
         ]
@@ -133,6 +133,7 @@ def _measured(trial: Trial, lab: Lab, engine: str) -> tuple[dict[str, Any], list
         command = [
             *(sys.executable, "-m", "bufferscope", "shell", str(file), "--engine", engine, "--quiet"),
             *("--seed", str(trial.seed), "--on", "h1"),
+            *(["--kernel", lab.kernel] if lab.kernel else []),
             *(word for pair in background for word in ("--with", _with(*pair))),
             *(["--with-traffic"] if lab.traffic else []),
             *("--", "sh", "-c", f"{test}{shown}"),
