@@ -212,8 +212,10 @@ def _slots(trial: Trial) -> int:
 def _ring_with_bql(trial: Trial) -> Lab:
     queue = f'{{ qdisc = "pfifo", limit = "{trial.packets}p" }}'
     keys = _bottleneck(trial, queue, ', ring = { size = "256p", bql = true }')
-    # The usual kernel's virtio_net has no byte queue limits.
-    return Lab(chain(trial, {PORTS[0].port: keys}), PORTS[0].phase, names(PORTS[0]), kernel="6.12")
+    # Byte queue limits leave three packets in the ring, and TCP small queues two of each flow in all. So that most of
+    # the queue is above the ring, there are many flows. The usual kernel's virtio_net has no byte queue limits.
+    links, options = chain(trial, {PORTS[0].port: keys}), ("--flows", "16")
+    return Lab(links, PORTS[0].phase, names(PORTS[0]), options=options, kernel="6.12")
 
 
 def _ring_and_qdisc(trial: Trial) -> Lab:
@@ -259,7 +261,8 @@ def _window(trial: Trial) -> Lab:
     rate = max(trial.rate_mbit, math.ceil(trial.flows * 4 * 1448 * 8 * 2 / trial.rtt_ms / 1e3))
     trial = replace(trial, rate_mbit=rate)
     window = round(trial.rtt_ms * rate * 1e3 / 8 / 2 / trial.flows)
-    small = f'sysctl -w net.ipv4.tcp_rmem="2048 {2 * window} {2 * window}"'
+    # Half of the buffer is for the kernel's own structures.
+    small = f'sysctl -w net.ipv4.tcp_rmem="4096 {2 * window} {2 * window}"'
     setup = {"h1": small, "h2": small}
     return Lab(
         chain(trial, {DOWNLINK.port: drop_tail(trial)}),

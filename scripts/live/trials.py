@@ -126,7 +126,7 @@ def _measured(trial: Trial, lab: Lab, engine: str) -> tuple[dict[str, Any], list
         setup = {"h2": "", **lab.setup}
         servers = {"h2": f"exec {shlex.join([live, 'serve', '--token-file', token, *lab.server_options])}"}
         background = [
-            (node, f"{commands}\n{servers.get(node, 'exec sleep 100000')}") for node, commands in setup.items()
+            (node, f"set -e\n{commands}\n{servers.get(node, 'exec sleep 100000')}") for node, commands in setup.items()
         ]
         background += [(_node(planted), _sampler(planted, inside)) for planted in lab.observed]
         shown = "".join(f"; echo; echo BACKLOG; cat {_samples(planted, inside)}" for planted in lab.observed)
@@ -141,7 +141,7 @@ def _measured(trial: Trial, lab: Lab, engine: str) -> tuple[dict[str, Any], list
         done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S, check=False)
     events, *samples = done.stdout.split("BACKLOG\n")
     parsed = [json.loads(line) for line in events.splitlines() if line.startswith("{")]
-    if not parsed or parsed[-1]["event"] != "end":
+    if not parsed or parsed[-1]["event"] != "end" or " ended with status " in done.stderr:
         raise ValueError((done.stderr or done.stdout)[-500:] or "no output")
     started = next(each for each in parsed if each["event"] == "start")
     return {**parsed[-1], "realtime_ns": started["realtime_ns"]}, [_backlog(text) for text in samples]

@@ -3,7 +3,7 @@
 use crate::baseline::Baseline;
 use crate::input::{Echo, EndName, LinkKind, Observations, PhaseKind, Stage};
 use crate::ladder::Lengths;
-use crate::outcome::{name, phase_name};
+use crate::outcome::{PUNCTUAL, name, phase_name, sent_probes};
 use crate::verdict::{Fact, Idle, PhaseVerdict, Place};
 use crate::words::{count, delay, percent, rate};
 
@@ -98,6 +98,12 @@ pub(crate) fn warnings(
             warn(format!(
                 "The network driver of the {name} does not stamp packets, so its queue is not seen separately."
             ));
+        }
+    }
+    for phase in observations.phases.iter().filter(|phase| !phase.kind.loaded().is_empty()) {
+        if let Some(sent) = sent_probes(observations, phase).filter(|sent| *sent < PUNCTUAL) {
+            let (part, load) = (percent(sent), phase_name(phase.kind));
+            warn(format!("This machine was busy and sent only {part} of its test packets during {load}."));
         }
     }
     for phase in &observations.phases {

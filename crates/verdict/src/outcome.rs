@@ -23,8 +23,10 @@ const HARDLY_LOST: f64 = 0.01;
 const SPARED: f64 = 0.25;
 /// A limit that holds for this part of the time is the limit.
 const HALF: f64 = 0.5;
-/// A processor that is busier than this is the limit.
+/// A processor that is busier than this is the limit ...
 const BUSY: f64 = 0.95;
+/// ... and so is a client that sends fewer of its probes than this part.
+pub(crate) const PUNCTUAL: f64 = 0.9;
 /// Retransmissions per segment that show a policer, if there is no delay. CUBIC at full windows of an ordinary path has fewer.
 const LOSSY: f64 = 0.005;
 /// Congestion marks per segment that show an AQM.
@@ -105,7 +107,7 @@ impl Case<'_> {
             return others(queue_ns);
         }
         let loaded = self.phase.kind.loaded();
-        let short = rise_ns < SHORT_NS && self.spares_probes();
+        let short = rise_ns < SHORT_NS && self.shows_flow_queueing();
         if let Some(own) = self.own_rise_ns().filter(|own| short && *own > ISOLATED * rise_ns) {
             return managed(own, &format!("wait for only {}", delay(rise_ns)));
         }
@@ -162,6 +164,11 @@ impl Case<'_> {
         self.loads().iter().filter_map(|load| load.rtt_rise_ns).max().map(|rise| rise as f64)
     }
 
+    /// Whether a rise of the load's own round-trip time shows flow queueing: not if this machine was late, or probes are lost, too.
+    fn shows_flow_queueing(&self) -> bool {
+        sent_probes(self.observations, self.phase).is_none_or(|sent| sent >= PUNCTUAL) && self.spares_probes()
+    }
+
     /// Whether the probes are lost far less often than the packets of the load, as with flow queueing.
     fn spares_probes(&self) -> bool {
         self.numbers.directions.iter().filter(|numbers| numbers.loaded).all(|numbers| {
@@ -178,7 +185,7 @@ impl Case<'_> {
         }
         let loads = self.loads();
         let least_ns = LEAST_OWN_RISE_NS.max(self.baseline.threshold_ns(self.phase.kind.loaded()));
-        if let Some(own) = self.own_rise_ns().filter(|own| *own > least_ns && self.spares_probes()) {
+        if let Some(own) = self.own_rise_ns().filter(|own| *own > least_ns && self.shows_flow_queueing()) {
             return managed(own, "do not wait");
         }
         if let Some(marks) = loads.iter().filter_map(|load| load.marks).reduce(f64::max).filter(|part| *part > MARKED) {
@@ -218,6 +225,12 @@ impl Case<'_> {
                 format!("a processor of one of the two machines was busy for {} of the time", percent(busy)),
             );
         }
+        if let Some(sent) = sent_probes(self.observations, self.phase).filter(|sent| *sent < PUNCTUAL) {
+            return limit(
+                Limit::Cpu,
+                format!("this machine was too busy to send more than {} of its test packets", percent(sent)),
+            );
+        }
         if let Some(part) = most(|load| load.busy).filter(|part| *part < HALF) {
             return limit(
                 Limit::Sender,
@@ -238,6 +251,13 @@ impl Case<'_> {
         (self.phase.levelled == Some(false))
             .then(|| (Limit::Unknown, "the goodput was still growing at the end of the phase".to_owned()))
     }
+}
+
+/// The part of a phase's probes that the client sent, of those that were due; `None` if the time between probes is not known.
+pub(crate) fn sent_probes(observations: &Observations, phase: &Phase) -> Option<f64> {
+    let interval_ns = observations.parameters.probe_interval_ns.filter(|interval_ns| *interval_ns > 0)?;
+    let due = phase.end_ns.saturating_sub(phase.start_ns) / interval_ns;
+    (due > 0).then(|| (phase.echoes.len() as f64 / due as f64).min(1.0))
 }
 
 /// The name of a direction in sentences.

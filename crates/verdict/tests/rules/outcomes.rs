@@ -100,6 +100,21 @@ fn a_very_short_queue_loses_probes_and_is_not_managed() {
 }
 
 #[test]
+fn a_machine_that_is_late_with_its_probes_shows_no_flow_queueing() {
+    let mut test = flat().flow(Direction::Up, |flow, _| flow.srtt_ns = 60 * MS);
+    test.observations.parameters.probe_interval_ns = Some(20 * MS);
+    assert_eq!(limit(&test).0, OutcomeKind::Managed);
+    let mut index = 0;
+    test.loaded().echoes.retain(|_| {
+        index += 1;
+        index % 5 != 0
+    });
+    assert_eq!(limit(&test), (OutcomeKind::NotFilled, Some(Limit::Cpu)));
+    let warning = "This machine was busy and sent only 80 % of its test packets during upload.";
+    assert!(test.judge().warnings.iter().any(|text| text == warning), "{:?}", test.judge().warnings);
+}
+
+#[test]
 fn a_control_that_keeps_queues_short_says_nothing_about_them() {
     let mut test = flat();
     test.observations.parameters.congestion = Some("bbr".to_owned());
