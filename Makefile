@@ -37,7 +37,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .PHONY: help reproduce agreement battling explaining live-accuracy test test-rust test-python test-slow test-properties test-busy \
-    test-targets lint fmt bench agent live wheel docs reference pictures lock clean
+    test-targets lint lint-rust lint-python fmt bench agent live wheel docs reference pictures lock clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
@@ -95,11 +95,15 @@ test-targets: ## Run every other target of this file, the slow ones in a short f
 # A macro declares these modules, and cargo fmt does not format those.
 DISCIPLINES := $(wildcard crates/scenario/src/qdisc/*.rs crates/sim/src/network/qdisc/*.rs)
 
-lint: $(STAMPS)/run $(STAMPS)/check ## Check formatting, lints and types in Rust and Python, and the vocabulary of the prose
+lint: lint-rust lint-python ## Check formatting, lints and types in Rust and Python, and the vocabulary of the prose
+
+lint-rust: $(STAMPS)/venv
 	@scripts/check-rust.sh rustfmt clippy
 	cargo fmt --all --check
 	rustfmt --check --edition 2024 $(DISCIPLINES)
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+
+lint-python: $(STAMPS)/run $(STAMPS)/check
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy

@@ -12,40 +12,57 @@ fi
 scratch=$(mktemp -d)
 readonly scratch
 finish() {
+    wait
     rm -rf "$scratch"
     git checkout --quiet -- .
 }
 trap finish EXIT
 
 try() {
+    local output
+    output=$(mktemp --tmpdir="$scratch")
     say "make $*"
-    make --no-print-directory "$@" >"$scratch/output" 2>&1 || {
-        cat "$scratch/output" >&2
+    make --no-print-directory "$@" >"$output" 2>&1 || {
+        cat "$output" >&2
         fail "make $* failed" "its output is above"
     }
 }
 
 readonly short="--repeat 1 --out $scratch/results"
+
+# Targets that write files of the repository.
+writing() {
+    try fmt
+    try docs
+    try reference
+    try pictures
+}
+
+# Targets that run experiments.
+running() {
+    try bench ARGS=--short
+    try reproduce ARGS="ucas-reproduce --out $scratch/results --report $scratch/report"
+    try agreement ARGS="--only 'pfifo 100, cubic, 2 Mbit/s, 40 ms, 1 flow' --set duration=5s $short"
+    try battling ARGS="--only battling-tcp-asymmetric --set duration=5s --page $scratch/battling.md $short"
+    try live-accuracy ARGS="--seeds 1 --page $scratch/live-accuracy.md"
+    try explaining ARGS="--seeds 12 --page $scratch/explained.md"
+}
+
 try help
-try fmt
 try agent
 try live
 try wheel
-try docs
-try reference
-try pictures
-try lock
-try bench ARGS=--short
-try reproduce ARGS="ucas-reproduce --out $scratch/results --report $scratch/report"
-try agreement ARGS="--only 'pfifo 100, cubic, 2 Mbit/s, 40 ms, 1 flow' --set duration=5s $short"
-try battling ARGS="--only battling-tcp-asymmetric --set duration=5s --page $scratch/battling.md $short"
-try live-accuracy ARGS="--seeds 1 --page $scratch/live-accuracy.md"
-try explaining ARGS="--seeds 12 --page $scratch/explained.md"
+# At the same time, because neither keeps two processors busy.
+writing &
+running
+wait $!
 # With all crates, cargo has what `make test` built: for a single one it would build the crates below it with other features.
 try test-properties CRATES="--workspace --test properties" CASES=20 FUZZ_SECONDS=1
 try test-busy BUSY=1 DISTURBED=agent
+# Last, because every target would install the packages again from requirements that are newer than their stamps.
+try lock
 # Dry runs. Nothing needs to be built again, because the stamps and cargo's files exist.
-for target in test-rust test-python test-slow test test-targets lint clean; do
+for target in test-rust test-python test-slow test test-targets lint lint-rust lint-python clean; do
     say "make --dry-run $target"
     make --dry-run "$target" >/dev/null
 done
