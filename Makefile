@@ -30,6 +30,8 @@ FUZZ_SECONDS ?= 120
 EXTENSION_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
     $(shell find crates -name Cargo.toml -o -path 'crates/*/src/*' -name '*.rs')
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement
+# Python keeps the bytecode of a module that it imports for the first time, unless the environment forbids that.
+UV  := $(BIN)/uv pip install --quiet --require-hashes $(if $(PYTHONDONTWRITEBYTECODE),--compile-bytecode) --requirement
 
 export PYTHON
 # All targets build the crates and the extension for the environment's Python.
@@ -164,7 +166,7 @@ $(STAMPS)/uv: requirements/check.txt $(STAMPS)/venv
 # uv does not read pip's settings, so where only these lead to the packages, pip installs them.
 $(STAMPS)/run $(STAMPS)/check $(STAMPS)/docs: $(STAMPS)/%: requirements/%.txt $(STAMPS)/uv
 	@echo "==> Installing the Python packages of $<" >&2
-	@$(BIN)/uv pip install --quiet --require-hashes --requirement $< || $(PIP) $<
+	@$(UV) $< || $(PIP) $<
 	@touch $@
 
 $(STAMPS)/agent $(STAMPS)/live: $(STAMPS)/%: $(EXTENSION_SOURCES) .cargo/config.toml | $(STAMPS)/venv
