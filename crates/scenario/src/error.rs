@@ -191,7 +191,12 @@ pub(crate) fn escape(chars: impl Iterator<Item = char>) -> String {
         c.is_control()
             || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffd}')
     };
-    chars.map(|c| if is_harmful(c) { c.escape_default().to_string() } else { c.to_string() }).collect()
+    // Every key's path comes through here, harmful or not.
+    let mut escaped = String::new();
+    for c in chars {
+        if is_harmful(c) { escaped.extend(c.escape_default()) } else { escaped.push(c) }
+    }
+    escaped
 }
 
 impl std::error::Error for ExperimentError {}

@@ -154,14 +154,27 @@ fn at<'v>(document: &'v mut Value, location: &[Step]) -> &'v mut Value {
     })
 }
 
-fn with(location: &[Step], value: Value) -> Value {
+/// The document in which a key is varied: [`EVERY_KEY`], with its population only for the keys of the population and of
+/// the expectations, which name its groups. A population is checked at every point with every extreme value that it can
+/// draw, so a document with one takes ten times as long to load.
+fn document_for(location: &[Step]) -> Value {
+    const WITH_GROUPS: [&str; 2] = ["population", "expect"];
     let mut document = every_key();
+    if !matches!(location.first(), Some(Step::Key(key)) if WITH_GROUPS.contains(&key.as_str())) {
+        let tables = document.as_table_mut().unwrap();
+        WITH_GROUPS.iter().for_each(|key| drop(tables.remove(*key)));
+    }
+    document
+}
+
+fn with(location: &[Step], value: Value) -> Value {
+    let mut document = document_for(location);
     *at(&mut document, location) = value;
     document
 }
 
 fn without(location: &[Step]) -> Value {
-    let mut document = every_key();
+    let mut document = document_for(location);
     let (Some(Step::Key(key)), table) = (location.last(), &location[..location.len() - 1]) else { panic!("no key") };
     at(&mut document, table).as_table_mut().unwrap().remove(key);
     document
@@ -228,17 +241,16 @@ fn a_required_key_can_not_be_left_out() {
 fn the_defaults_in_the_schema_are_those_in_effect() {
     let walk = Walk::new();
     let mut checked = 0;
-    let unchanged = load(&every_key());
     for key in &walk.keys {
         let Some(default) = walk.node(&key.pointer).get("default") else { continue };
         let default = Value::try_from(default).unwrap();
         let left_out = load(&without(&key.location));
         assert!(left_out == load(&with(&key.location, default.clone())), "{:?} = {default}", key.location);
-        // A population is drawn once, so `repeat` has its default there; another repeat is refused.
+        // A population is drawn once, so `repeat` has its default in the file.
         if key.pointer == "/properties/repeat" {
             assert!(left_out != load(&with(&key.location, Value::from(3))), "{:?} changes nothing", key.location);
         } else {
-            assert!(left_out != unchanged, "{:?} changes nothing", key.location);
+            assert!(left_out != load(&document_for(&key.location)), "{:?} changes nothing", key.location);
         }
         checked += 1;
     }
