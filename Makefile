@@ -157,13 +157,13 @@ $(STAMPS)/venv: scripts/make-venv.sh scripts/find-python.sh
 	@mkdir -p $(STAMPS)
 	@touch $@
 
-# uv, from its lines of the locked packages. It installs the others in a tenth of pip's time.
+# uv, from its lines of the locked packages, if there is a wheel for this machine.
 $(STAMPS)/uv: requirements/check.txt $(STAMPS)/venv
 	@sed -n '/^uv==/,/[^\]$$/p' $< >$(VENV)/uv.txt
-	@$(PIP) $(VENV)/uv.txt
+	@$(PIP) $(VENV)/uv.txt --only-binary :all: || echo "==> There is no uv for this machine; pip takes longer" >&2
 	@touch $@
 
-# uv does not read pip's settings, so where only these lead to the packages, pip installs them.
+# uv takes a tenth of pip's time, but it does not read pip's settings, so where only these lead to the packages, pip installs them.
 $(STAMPS)/run $(STAMPS)/check $(STAMPS)/docs: $(STAMPS)/%: requirements/%.txt $(STAMPS)/uv
 	@echo "==> Installing the Python packages of $<" >&2
 	@$(UV) $< || $(PIP) $<
