@@ -58,7 +58,14 @@ SINGLE_SEGMENTS = '{ "offload off" = { gso_max_segs = 1 } }'
 BATTLED = ("pfifo_fast", "fq_codel", "cake")
 """Of the disciplines that `battling-rrul` runs all, those for its other tests."""
 FEWER = {
-    "congestion-controls": ['sweep.traffic.tested.congestion=["bbr", "westwood"]', "traffic.rival.flows=1"],
+    "ucas-queue-sizes": ['sweep.link.bottleneck.queue.limit=["50p", "200p"]'],
+    "mininet-buffer-size": ['sweep.link.bottleneck.queue.limit=["5p", "100p"]'],
+    "dark-cubic-trace": [_only("dark-cubic-trace", "link.cable.forward.queue", "500 KB", "fq_codel")],
+    "congestion-controls": [
+        'sweep.traffic.tested.congestion=["bbr", "westwood"]',
+        "traffic.rival.flows=1",
+        _only("congestion-controls", "link.bottleneck.forward.queue", "pfifo 20", "codel"),
+    ],
     "mininet-rtt-equation": ["link.bottleneck.queue.limit=20p"],
     "ucas-mitigate": [_without_newer("ucas-mitigate", "link.bottleneck.forward.queue")],
     "battling-tcp-bidirectional": ["traffic.test.delay=0s", _only("battling-tcp-bidirectional", QUEUE, *BATTLED)],
@@ -90,7 +97,8 @@ FEWER = {
     "dark-shaping": ['sweep.link.ethernet.forward.queue.rate={ "90 %" = "1.8mbit" }'],
     "lncc-window": ["link.bottleneck.forward.ring.size=256p", f"sweep.tcp={SINGLE_SEGMENTS}", "sample=1s"],
 }
-"""Overrides that leave points out (a kernel has not every control, and there are many), or begin the load at once."""
+"""Overrides that leave points out, or begin the load at once. A kernel does not have every control, there are many, and
+the least and the largest size of a queue are enough."""
 SIMULATED = {
     "l4s": "no released Linux kernel has the congestion control prague",
     "dark-throughput-delay": "no released Linux kernel has the congestion control window",
