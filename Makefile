@@ -30,8 +30,8 @@ FUZZ_SECONDS ?= 120
 EXTENSION_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
     $(shell find crates -name Cargo.toml -o -path 'crates/*/src/*' -name '*.rs')
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement
-# Python keeps the bytecode of a module that it imports for the first time, unless the environment forbids that.
-UV  := $(BIN)/uv pip install --quiet --require-hashes $(if $(PYTHONDONTWRITEBYTECODE),--compile-bytecode) --requirement
+# Compiled at once, as pip does it: to compile some of the modules causes a warning, which is an error in the tests.
+UV  := $(BIN)/uv pip install --quiet --require-hashes --compile-bytecode --requirement
 
 export PYTHON
 # All targets build the crates and the extension for the environment's Python.
