@@ -1,6 +1,6 @@
 """Runs tests in a loop against one server on this machine, and prints what the server uses.
 
-`scripts/live/soak.py [SECONDS] [--program PATH]` prints a line of columns after each test: seconds, tests, failed
+`python scripts/live/soak.py [SECONDS] [--program PATH]` prints a line of columns after each test: seconds, tests, failed
 tests, and resident memory (KiB), threads and descriptors of the server. Between whole tests, other clients misbehave:
 they send garbage or are killed in the middle. Fails if a test failed, if the server has ended, or if it has more
 threads or descriptors at the end than after its first test.

@@ -22,6 +22,7 @@ mod control;
 pub mod gate;
 pub mod ledger;
 pub mod limits;
+mod memory;
 pub mod queue;
 pub mod responder;
 mod running;
@@ -92,6 +93,7 @@ pub async fn serve(
     ready: impl FnOnce(&[SocketAddr]),
 ) -> io::Result<()> {
     let acceptor = identity.acceptor()?;
+    memory::share_one_heap();
     allow_descriptors();
     let mut listeners = Vec::new();
     let mut sockets = Vec::new();

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use bufferscope_live::client::control::{ConnectError, Control};
-use bufferscope_live::wire::control::{Answer, PhaseKind, Request};
+use bufferscope_live::client::control::{ConnectError, Control, secure};
+use bufferscope_live::wire::control::{Answer, LONGEST_ANSWER, PROTOCOL, PhaseKind, Request, receive, send};
 use bufferscope_live::wire::load::{ACCEPTED, Purpose, REFUSED};
 use bufferscope_live::wire::probe::{Kind, PACKET_BYTES};
 use common::{PATIENCE, Prober, Program, Server, connect_from, enter_from, opening, program};
@@ -165,6 +165,38 @@ async fn a_client_that_is_silent_or_never_reads_makes_room_for_the_next() {
     let next = tokio::time::timeout(PATIENCE, server.enter()).await.expect("room for the next");
     assert!(next.is_ok());
     drop((silent, load));
+}
+
+#[tokio::test]
+async fn a_client_that_sends_but_never_reads_keeps_no_thread_and_no_turn() {
+    let server = Program::start(&[]);
+    let [_, threads] = server.uses();
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    let mut control = secure(stream, server.address, &server.token).await.unwrap();
+    let hello = Request::Hello { protocol: PROTOCOL, version: String::new(), secret: server.token.secret() };
+    send(&mut control, &hello).await.unwrap();
+    let welcome = loop {
+        if let Answer::Welcome(welcome) = receive(&mut control, LONGEST_ANSWER).await.unwrap() {
+            break welcome;
+        }
+    };
+    // From here on, it reads nothing.
+    send(&mut control, &Request::Phase { phase: PhaseKind::Download }).await.unwrap();
+    // The load may arrive before the message.
+    let load = loop {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        stream.write_all(&opening(&welcome, Purpose::Download, 0).bytes()).await.unwrap();
+        if stream.read_u8().await.unwrap() == ACCEPTED {
+            break stream;
+        }
+    };
+    assert!(server.uses()[1] > threads);
+    send(&mut control, &Request::Phase { phase: PhaseKind::Idle }).await.unwrap();
+    common::until("the load's thread has ended", || server.uses()[1] == threads).await;
+    send(&mut control, &Request::Finish).await.unwrap();
+    let next = Control::connect(server.address, &server.token, |_| {});
+    assert!(tokio::time::timeout(PATIENCE, next).await.expect("its turn").is_ok());
+    drop((control, load));
 }
 
 #[tokio::test]

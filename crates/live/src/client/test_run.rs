@@ -328,6 +328,9 @@ impl<'a> TestRun<'a> {
 
     /// Asks the server for its records, and puts everything together.
     pub(super) async fn finish(mut self, early: Option<Early>) -> Measurement {
+        if early.is_none() {
+            self.await_last_echoes().await;
+        }
         let has_server = early.as_ref().is_none_or(|early| early.has_server);
         let server = match has_server {
             true => tokio::time::timeout(RECORDS, self.ask_for_records()).await.ok().flatten(),
@@ -380,6 +383,20 @@ impl<'a> TestRun<'a> {
             send_errors_ns: std::mem::take(&mut log.send_errors_ns),
             ended_early,
             warnings,
+        }
+    }
+
+    /// Waits until every request of the last phase has reached the server or is lost: the server records none that arrive
+    /// after its records are asked for. A later request that was answered shows it.
+    async fn await_last_echoes(&self) {
+        let Some(end_ns) = self.phases.last().map(|phase| phase.end_ns) else { return };
+        let begun = tokio::time::Instant::now();
+        while self.echoes_since(end_ns).is_empty()
+            && begun.elapsed() < DRAIN
+            && self.log.lock().failure.is_none()
+            && !self.interrupted.load(Ordering::Relaxed)
+        {
+            tokio::time::sleep(TICK / 4).await;
         }
     }
 

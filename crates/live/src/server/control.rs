@@ -12,7 +12,7 @@ use super::gate::Pass;
 use super::limits::user;
 use super::running::Running;
 use super::session::Session;
-use super::{Server, log, queue};
+use super::{Server, log, memory, queue};
 use crate::time::monotonic_ns;
 use crate::wire::control::{Answer, ControlError, LONGEST_REQUEST, PROTOCOL, Request, SessionLimits};
 
@@ -65,7 +65,10 @@ impl Server {
             Err(reason) => return say(&mut stream, Answer::Refused { reason }).await,
         };
         log(format_args!("a test begins; {} waiting", self.queue.waiting()));
-        self.run(&mut stream, &running.session, from).await
+        let ended = self.run(&mut stream, &running.session, from).await;
+        drop(running);
+        memory::release();
+        ended
     }
 
     /// Why there will be no test after this first message. The answer to a wrong secret is slow, and holds the connection's pass.
