@@ -27,10 +27,33 @@ pub fn stamp_datagrams(socket: &OwnedFd, with_copies: bool) -> io::Result<()> {
     set(socket, NUMBERED | OF_DEPARTURE | libc::SOF_TIMESTAMPING_RX_SOFTWARE | copies)
 }
 
-/// Lets a TCP socket report stamps of those writes that ask for them ([`write_stamped`]).
-pub fn stamp_some_writes(socket: &OwnedFd) -> io::Result<()> {
+/// Lets a TCP socket report stamps of those writes that ask for them ([`write_stamped`]). Returns how many of the bytes that were
+/// written before count in the offsets by which stamps name a byte: none since Linux 6.2, and before that those that were not yet
+/// acknowledged.
+pub fn stamp_some_writes(socket: &OwnedFd) -> io::Result<u32> {
+    const ATTEMPTS: usize = 8;
     let flags = NUMBERED | libc::SOF_TIMESTAMPING_OPT_TSONLY;
-    set(socket, flags | OPT_ID_TCP).or_else(|_| set(socket, flags))
+    if set(socket, flags | OPT_ID_TCP).is_ok() {
+        return Ok(0);
+    }
+    for _ in 0..ATTEMPTS {
+        let before = unacknowledged(socket)?;
+        set(socket, flags)?;
+        if unacknowledged(socket)? == before {
+            return Ok(before);
+        }
+        // An acknowledgement came in between. The kernel counts anew when the option is set again.
+        set(socket, 0)?;
+    }
+    Err(io::Error::from(io::ErrorKind::WouldBlock))
+}
+
+/// The bytes of a connection that were written and not acknowledged (`SIOCOUTQ`, tcp(7)).
+fn unacknowledged(socket: &OwnedFd) -> io::Result<u32> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes an int.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(u32::try_from(bytes).unwrap_or(0)) }
 }
 
 /// Room for a control message with the flags.

@@ -66,7 +66,7 @@ struct Sender<'a> {
     buffer: SendBuffer,
     marks: Marks,
     shared: &'a Arc<Shared>,
-    /// Bytes written since stamps were switched on.
+    /// Bytes written, as stamps count them.
     written: u64,
     /// What is left of the frame that was begun: header or mark, then data of the pool.
     head: Vec<u8>,
@@ -95,7 +95,7 @@ impl<'a> Sender<'a> {
             set_int(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, FIRST_UNSENT)?;
         }
         // Some kernels and sockets have no stamps; then the time in the send buffer is not known.
-        let has_stamps = stamp_some_writes(socket).is_ok();
+        let counted = stamp_some_writes(socket).ok();
         shared.log().congestion = congestion(socket);
         let now_ns = monotonic_ns();
         Ok(Self {
@@ -104,7 +104,7 @@ impl<'a> Sender<'a> {
             buffer,
             marks,
             shared,
-            written: 0,
+            written: counted.map_or(0, u64::from),
             head: Vec::new(),
             data: &[],
             // Connections do not send the same bytes at the same time.
@@ -113,7 +113,7 @@ impl<'a> Sender<'a> {
             unsent: FIRST_UNSENT,
             next_sample_ns: now_ns + SAMPLE_NS,
             next_mark_ns: now_ns + MARK_NS,
-            wants_stamps: has_stamps,
+            wants_stamps: counted.is_some(),
             stamped: Vec::new(),
             to_return: Vec::new(),
             since_ns: realtime_ns(),
