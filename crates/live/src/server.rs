@@ -170,7 +170,8 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
         setsockopt(&socket, sockopt::Ipv6V6Only, &true)?;
     }
     bind(socket.as_raw_fd(), &SockaddrStorage::from(address))?;
-    listen(&socket, Backlog::new(1024)?)?;
+    // As many as the system allows: musl's own limit is lower than the kernel's.
+    listen(&socket, Backlog::MAXALLOWABLE)?;
     TcpListener::from_std(socket.into())
 }
 
