@@ -84,8 +84,11 @@ class Lab:
     phase: str
     """The phase that is judged, and run."""
     is_right: Callable[[PhaseVerdict], bool]
+    """Whether a verdict is right, if every planted queue has filled."""
     observed: Sequence[Planted] = ()
-    """The planted queue, if `tc` knows its true delay: it does not see rings."""
+    """The planted queues, if `tc` knows their true delay: it does not see rings."""
+    rates_mbit: Sequence[float] = ()
+    """Their rates; if empty, the trial's."""
     setup: Mapping[str, str] = field(default_factory=dict)
     """What a shell on a node does before the test. It may not end: the test begins after five seconds."""
     options: Sequence[str] = ()
@@ -238,7 +241,13 @@ def _ring_and_qdisc(trial: Trial) -> Lab:
 def _both_ways(trial: Trial) -> Lab:
     down = replace(trial, rate_mbit=min(round(trial.rate_mbit * 2.5, 1), 100))
     queues = {UPLINK.port: drop_tail(trial), DOWNLINK.port: drop_tail(down)}
-    return Lab(chain(trial, queues), "both", names(UPLINK, DOWNLINK))
+    return Lab(
+        chain(trial, queues),
+        "both",
+        names(UPLINK, DOWNLINK),
+        (UPLINK, DOWNLINK),
+        rates_mbit=(trial.rate_mbit, down.rate_mbit),
+    )
 
 
 def _managed(qdisc: str) -> Callable[[Trial], Lab]:

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from bufferscope.engines.live.program import program
-from labs import FRAME_BYTES, KINDS, Lab, Planted, Trial
+from labs import FRAME_BYTES, KINDS, Lab, Planted, Trial, names
 
 LONGEST_S = 900
 """Seconds of real time that a trial may take."""
 REPETITIONS = 2
 """A trial that other programs of this machine disturbed is repeated up to so many times."""
+CLEAR = 1.3
+"""A planted queue that is not this many times as long as a rise must be need not be named."""
 SAMPLE_S = 0.5
 """Seconds between two samples of a planted queue's backlog."""
 Backlog = Sequence[tuple[int, int]]
@@ -78,39 +80,62 @@ def compared(trial: Trial, lab: Lab, end: Mapping[str, Any], backlogs: Sequence[
     outcome = found["outcome"]["kind"]
     limit = found["outcome"]["limit"]
     added_ns = found["numbers"]["added"]["p50_ns"]
-    true_bytes = true_filled_bytes = buffer_bytes = None
-    if len(lab.observed) == 1:
-        (planted,) = lab.observed
-        numbers = next(each for each in found["numbers"]["directions"] if each["direction"] == planted.direction)
-        true_bytes = _backlog_in_phase(end, lab, backlogs[0])
-        if numbers["buffer"]:
-            # The effective buffer is that of the time after the queue has filled.
-            buffer_bytes = numbers["buffer"]["bytes"]
-            true_filled_bytes = _backlog_in_phase(end, lab, backlogs[0], numbers["fill_ns"])
-    true_ms = None if true_bytes is None else (true_bytes + FRAME_BYTES / 2) * 8 / trial.rate_mbit / 1e3
-    # TCP small queues may keep the sender's own discipline nearly empty: then there is nothing to name.
-    is_short = true_ms is not None and true_ms * 1e6 < found["numbers"]["threshold_ns"] and not found["where"]
+    truths = [_truth(trial, lab, at, end, found, backlog) for at, backlog in enumerate(backlogs)]
+    alone = truths[0] if len(truths) == 1 else None
+    is_right = lab.is_right(found)
+    if any(truth.is_short for truth in truths):
+        # Such a queue need not be named, but nothing else may be.
+        filled = [truth.planted for truth in truths if not truth.is_short]
+        is_right = is_right or (names(*filled)(found) if filled else not found["where"])
     return Judged(
         trial,
         f"{outcome}: {limit}" if limit else outcome,
         ", ".join(f"{each['place']} {each['link']}" for answer in answers for each in answer["locations"]),
         min((answer["probability"] for answer in answers), default=0.0),
-        is_short or lab.is_right(found),
+        is_right,
         None if added_ns is None else added_ns / 1e6,
-        true_ms,
-        buffer_bytes,
-        true_filled_bytes,
+        alone.delay_ms if alone else None,
+        alone.buffer_bytes if alone else None,
+        alone.filled_bytes if alone else None,
     )
 
 
+@dataclass(frozen=True)
+class _Truth:
+    """What `tc` says about a planted queue in the loaded phase."""
+
+    planted: Planted
+    delay_ms: float | None
+    is_short: bool
+    """Whether it is not much longer than what counts as a rise."""
+    buffer_bytes: float | None
+    """The effective buffer by the verdict."""
+    filled_bytes: float | None
+    """The median backlog since it has filled, by the verdict's time."""
+
+
+def _truth(
+    trial: Trial, lab: Lab, at: int, end: Mapping[str, Any], phase: Mapping[str, Any], backlog: Backlog
+) -> _Truth:
+    planted = lab.observed[at]
+    rate_mbit = lab.rates_mbit[at] if lab.rates_mbit else trial.rate_mbit
+    numbers = next(each for each in phase["numbers"]["directions"] if each["direction"] == planted.direction)
+    size = _backlog_in_phase(end, lab, backlog)
+    # A packet that arrives waits for half of the one that is being sent, too.
+    delay_ms = None if size is None else (size + FRAME_BYTES / 2) * 8 / rate_mbit / 1e3
+    is_short = delay_ms is not None and delay_ms * 1e6 < CLEAR * numbers["threshold_ns"]
+    if not numbers["buffer"]:
+        return _Truth(planted, delay_ms, is_short, None, None)
+    filled = _backlog_in_phase(end, lab, backlog, numbers["fill_ns"])
+    return _Truth(planted, delay_ms, is_short, numbers["buffer"]["bytes"], filled)
+
+
 def _backlog_in_phase(end: Mapping[str, Any], lab: Lab, backlog: Backlog, fill_ns: int = 0) -> float | None:
-    """The median backlog of the planted queue in the loaded phase after `fill_ns`, in bytes."""
+    """The median backlog of a planted queue in the loaded phase after `fill_ns`, in bytes."""
     span = next(each for each in end["observations"]["phases"] if each["kind"] == lab.phase)
     since = [(t_ns - end["realtime_ns"], size) for t_ns, size in backlog]
     inside = [size for t_ns, size in since if span["start_ns"] + fill_ns <= t_ns <= span["end_ns"]]
-    if not inside:
-        return None
-    return statistics.median(inside)
+    return statistics.median(inside) if inside else None
 
 
 def _measured(trial: Trial, lab: Lab, engine: str) -> tuple[dict[str, Any], list[Backlog]]:

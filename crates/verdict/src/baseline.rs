@@ -13,7 +13,7 @@ const LEAST_RISE_NS: f64 = 3e6;
 const LEAST_IDLE_QUEUE_NS: f64 = 5e6;
 /// A queue grows and shrinks gradually: from one probe to the next, its delay changes by at most this part of its range.
 /// (Jitter that is independent from probe to probe changes by more than a third of it.)
-const GRADUAL: f64 = 0.15;
+const GRADUAL: f64 = 0.2;
 /// A rise must exceed this many median absolute deviations of the idle path ...
 const DEVIATIONS: f64 = 3.0;
 /// ... and this many full packets at the measured goodput.

@@ -20,7 +20,11 @@ const ISOLATED: f64 = 4.0;
 /// Flow queueing drops packets of the longest queue, so hardly any probe: at most this part of them ...
 const HARDLY_LOST: f64 = 0.01;
 /// ... or this many times as many as packets of the load.
-const SPARED: f64 = 0.25;
+const SPARED: f64 = 0.1;
+/// If so many probes had to be lost were they treated like the load, and hardly any is, the losses show flow queueing.
+const DUE_LOSSES: f64 = 10.0;
+/// Then the load itself must wait this many times as long as others.
+const APART: f64 = 2.0;
 /// A limit that holds for this part of the time is the limit.
 const HALF: f64 = 0.5;
 /// A processor that is busier than this is the limit ...
@@ -171,11 +175,22 @@ impl Case<'_> {
 
     /// Whether the probes are lost far less often than the packets of the load, as with flow queueing.
     fn spares_probes(&self) -> bool {
-        self.numbers.directions.iter().filter(|numbers| numbers.loaded).all(|numbers| {
+        self.losses().all(|(load, probes)| probes <= HARDLY_LOST.max(SPARED * load))
+    }
+
+    /// Whether the losses alone show flow queueing: many probes had to be among them otherwise.
+    fn drops_only_the_load(&self) -> bool {
+        let count = self.numbers.loaded.count as f64;
+        self.losses().all(|(load, probes)| load * count >= DUE_LOSSES && probes <= SPARED * load)
+    }
+
+    /// The parts of the load's packets and of the probes that were lost, for each loaded direction.
+    fn losses(&self) -> impl Iterator<Item = (f64, f64)> {
+        let all = &self.numbers.loaded;
+        let any = all.lost as f64 / all.count.max(1) as f64;
+        self.numbers.directions.iter().filter(|numbers| numbers.loaded).map(move |numbers| {
             let load = numbers.load.and_then(|load| load.retransmits).unwrap_or(0.0);
-            let all = &self.numbers.loaded;
-            let lost = numbers.loss.unwrap_or(all.lost as f64 / all.count.max(1) as f64);
-            lost <= HARDLY_LOST.max(SPARED * load)
+            (load, numbers.loss.unwrap_or(any))
         })
     }
 
@@ -184,7 +199,10 @@ impl Case<'_> {
             return others(queue_ns);
         }
         let loads = self.loads();
-        let least_ns = LEAST_OWN_RISE_NS.max(self.baseline.threshold_ns(self.phase.kind.loaded()));
+        let least_ns = match self.drops_only_the_load() {
+            true => LEAST_OWN_RISE_NS.max(APART * self.added.total_ns.unwrap_or(0.0)),
+            false => LEAST_OWN_RISE_NS.max(self.baseline.threshold_ns(self.phase.kind.loaded())),
+        };
         if let Some(own) = self.own_rise_ns().filter(|own| *own > least_ns && self.shows_flow_queueing()) {
             return managed(own, "do not wait");
         }

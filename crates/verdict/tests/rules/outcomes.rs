@@ -100,6 +100,22 @@ fn a_very_short_queue_loses_probes_and_is_not_managed() {
 }
 
 #[test]
+fn losses_of_the_load_alone_show_flow_queueing() {
+    // 863 segments a second; 4 % are retransmitted, and no probe is lost. The load waits 6 ms longer, and probes 2 ms.
+    let shorter = |lost: f64| {
+        let mut test = Test::new(PhaseKind::Upload, 2.0, 0.0).flow(Direction::Up, |flow, s| {
+            flow.retransmits = (lost * 863.0 * s) as u64;
+            flow.srtt_ns = 26 * MS;
+        });
+        test.observations.parameters.mtu_bytes = Some(4500); // so that 6 ms are a rise only with the losses
+        test
+    };
+    assert_eq!(limit(&shorter(0.04)), (OutcomeKind::Managed, None));
+    // Two or three of 500 probes might have escaped by chance.
+    assert_eq!(limit(&shorter(0.006)), (OutcomeKind::NotFilled, Some(Limit::Policer)));
+}
+
+#[test]
 fn a_machine_that_is_late_with_its_probes_shows_no_flow_queueing() {
     let mut test = flat().flow(Direction::Up, |flow, _| flow.srtt_ns = 60 * MS);
     test.observations.parameters.probe_interval_ns = Some(20 * MS);
