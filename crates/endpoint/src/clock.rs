@@ -72,3 +72,47 @@ pub fn read(clock: ClockId) -> u64 {
     let time = clock_gettime(clock).expect("Linux has this clock, and the time lies after 1970");
     time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
 }
+
+/// A time of the day and its date, in the time zone of this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocalTime {
+    /// Year, month (from 1) and day.
+    pub date: [i32; 3],
+    /// Hour, minute and second.
+    pub time: [i32; 3],
+}
+
+impl std::fmt::Display for LocalTime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ([year, month, day], [hour, minute, second]) = (self.date, self.time);
+        write!(f, "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+    }
+}
+
+/// The local time of a number of seconds since 1970; `None` if it has none (localtime_r(3)).
+#[allow(unsafe_code)]
+pub fn local_time(realtime_s: u64) -> Option<LocalTime> {
+    let seconds = nix::libc::time_t::try_from(realtime_s).ok()?;
+    // SAFETY: `tm` is plain data, for which zero is a valid value.
+    let mut found: nix::libc::tm = unsafe { std::mem::zeroed() };
+    // SAFETY: both pointers are valid for the time of the call.
+    let filled = unsafe { nix::libc::localtime_r(&seconds, &mut found) };
+    (!filled.is_null()).then_some(LocalTime {
+        date: [found.tm_year.saturating_add(1900), found.tm_mon + 1, found.tm_mday],
+        time: [found.tm_hour, found.tm_min, found.tm_sec],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_local_time_is_within_a_day_of_the_universal_one() {
+        // 2027-01-15 08:00:00 UTC.
+        let found = local_time(1_800_000_000).unwrap();
+        assert!(found.to_string().starts_with("2027-01-1"), "{found}");
+        assert_eq!(found.to_string().len(), 19);
+        assert_eq!(local_time(u64::MAX), None);
+    }
+}

@@ -15,6 +15,7 @@ pub mod exchanges;
 mod first_hop;
 mod flows;
 pub mod level;
+pub mod monitor;
 pub mod observe;
 pub mod prober;
 mod rates;

@@ -4,7 +4,9 @@ use crate::time::{MS, SECOND};
 
 /// Routers answer one probe per second to a destination, six at a burst (`icmp_ratelimit` in ip-sysctl), so each TTL is
 /// probed that often.
-const ROUND_NS: u64 = SECOND + 10 * MS;
+pub const ROUND_NS: u64 = SECOND + 10 * MS;
+/// A monitor probes each hop this often.
+pub const SPARSE_ROUND_NS: u64 = 10 * SECOND;
 /// While the distance is not known, the next TTL is tried after this time.
 const SEARCH_NS: u64 = 100 * MS;
 /// No path has more hops.
@@ -13,19 +15,25 @@ pub const LONGEST: u8 = 30;
 const SEARCHES: u32 = 3;
 
 /// The schedule of one end's probes with a limited TTL: first it searches for the distance, then it goes through the hops
-/// before the other end in turn, each about once a second.
+/// before the other end in turn, each about once a second, or once in another time.
 #[derive(Clone, Debug)]
 pub struct Ladder {
     next_ns: u64,
     ttl: u8,
     distance: Option<u8>,
     searches: u32,
+    round_ns: u64,
 }
 
 impl Ladder {
     /// Begins at a time.
     pub fn starting_at(now_ns: u64) -> Self {
-        Self { next_ns: now_ns, ttl: 0, distance: None, searches: 0 }
+        Self::with_round(now_ns, ROUND_NS)
+    }
+
+    /// As [`Self::starting_at`], with another time between two probes of a hop; at least [`ROUND_NS`].
+    pub fn with_round(now_ns: u64, round_ns: u64) -> Self {
+        Self { next_ns: now_ns, ttl: 0, distance: None, searches: 0, round_ns: round_ns.max(ROUND_NS) }
     }
 
     /// Number of links to the other end, if it is known.
@@ -60,7 +68,7 @@ impl Ladder {
                 let hops = distance - 1;
                 self.ttl = if self.ttl >= hops { 1 } else { self.ttl + 1 };
                 // Never in a burst, also after a time in which the program did not run.
-                self.next_ns = now_ns + ROUND_NS / u64::from(hops);
+                self.next_ns = now_ns + self.round_ns / u64::from(hops);
                 Some(self.ttl)
             }
             None if self.searches >= SEARCHES => {

@@ -122,4 +122,7 @@ pub struct ServerRecords {
     pub arrivals: Vec<ArrivalRow>,
     /// Whether another test ran at the same time.
     pub shared: bool,
+    /// The times in which tests ran while a monitor watched: from and to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tests: Vec<[u64; 2]>,
 }

@@ -23,6 +23,7 @@ pub mod gate;
 pub mod ledger;
 pub mod limits;
 mod memory;
+pub mod monitors;
 pub mod queue;
 pub mod responder;
 mod running;
@@ -62,6 +63,7 @@ struct Server {
     queue: Queue,
     gate: Arc<Gate>,
     ledger: Ledger,
+    monitors: Arc<Gate>,
     pace: Option<Arc<Pace>>,
     finished: tokio::sync::Notify,
 }
@@ -108,6 +110,7 @@ pub async fn serve(
     let server = Arc::new(Server {
         queue: Queue::new(limits.tests, limits.waiting),
         gate: Gate::new(limits.unknown, limits.unknown_per_address),
+        monitors: Gate::new(limits.monitors, limits.monitors_per_address),
         pace: limits.session.rate_bps.map(|bps| Arc::new(Pace::new(bps))),
         ledger: Ledger::new(limits),
         settings,

@@ -19,6 +19,11 @@ pub fn monotonic_ns() -> u64 {
     read(ClockId::CLOCK_MONOTONIC)
 }
 
+/// The clock that also runs while the machine is suspended, in nanoseconds.
+pub fn boot_ns() -> u64 {
+    read(ClockId::CLOCK_BOOTTIME)
+}
+
 /// Notices whether the real-time clock was set during a test, which falsifies differences of its readings.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockWatch {

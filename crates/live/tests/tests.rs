@@ -67,7 +67,7 @@ async fn another_version_of_the_protocol_is_refused_with_both_versions() {
     let stream = tokio::net::TcpStream::connect(server.address).await.unwrap();
     let mut stream = secure(stream, server.address, &server.token).await.unwrap();
     let (protocol, secret) = (PROTOCOL + 7, server.token.secret());
-    send(&mut stream, &Request::Hello { protocol, version: "9".to_owned(), secret }).await.unwrap();
+    send(&mut stream, &Request::Hello { protocol, version: "9".to_owned(), secret, monitor: false }).await.unwrap();
     let answer: Answer = receive(&mut stream, LONGEST_ANSWER).await.unwrap();
     let Answer::Refused { reason } = answer else { panic!("{answer:?}") };
     assert!(reason.contains(&format!("version {PROTOCOL} of")) && reason.contains(&format!("version {protocol}:")));

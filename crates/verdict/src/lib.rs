@@ -3,7 +3,7 @@
 //!
 //! The crate does no I/O, reads no clock and draws no random numbers: the same observations give the same verdict.
 //! `docs/verdict.md` explains the method. [`input`] defines what is observed and [`verdict`] what is concluded; both are
-//! JSON objects with the same names.
+//! JSON objects with the same names. [`monitor`] watches a connection for hours, without load.
 
 mod assess;
 mod baseline;
@@ -20,6 +20,7 @@ mod local;
 mod locate;
 mod location;
 mod model;
+pub mod monitor;
 mod numbers;
 mod outcome;
 mod pairing;

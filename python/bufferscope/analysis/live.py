@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from bufferscope.base.fmt import number
 from bufferscope.store.live import LiveMeasurement, ends
@@ -9,6 +10,7 @@ from bufferscope.store.verdict import (
     Direction,
     DirectionNumbers,
     EndName,
+    EpisodeKind,
     LiveVerdict,
     Location,
     PhaseKind,
@@ -131,6 +133,56 @@ def evidence(verdict: LiveVerdict) -> TextTable:
     """The facts that the verdict rests on."""
     rows = tuple((fact["text"], fact["value"]) for fact in verdict["evidence"])
     return TextTable("Evidence", ("Fact", "Value"), rows)
+
+
+EPISODES: dict[EpisodeKind, str] = {
+    "delay": "delay",
+    "loss": "loss",
+    "gap": "not measured",
+    "path": "path",
+    "address": "address",
+    "other_test": "another test",
+    "load": "test with load",
+}
+"""What the kinds of episodes are called."""
+
+
+def episodes(live: LiveMeasurement, started: str) -> TextTable:
+    """What happened while a connection was watched, in local time. `started` is the time of the run's time 0."""
+    begin = datetime.fromisoformat(started)
+    rows = tuple(
+        (
+            local_time(begin, each["start_ns"]),
+            local_time(begin, each["end_ns"]),
+            length(each["end_ns"] - each["start_ns"]),
+            EPISODES[each["kind"]],
+            WAYS[each["direction"]] if each["direction"] else UNKNOWN,
+            ms(each["added_p50_ns"]),
+            ms(each["added_max_ns"]),
+            each["text"],
+        )
+        for each in sorted(live.get("episodes", ()), key=lambda each: each["start_ns"])
+    )
+    columns = ("From", "To", "Length", "What", "Direction", "Later p50 (ms)", "Later max (ms)", "In words")
+    return TextTable("What happened (local time)", columns, rows)
+
+
+def local_time(begin: datetime, time_ns: int) -> str:
+    """A time of a run in this machine's time zone: `2026-11-26 20:15:03`."""
+    return f"{(begin + timedelta(microseconds=time_ns / 1000)).astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def length(time_ns: int) -> str:
+    """How long something took.
+
+    >>> length(48_000_000_000), length(12 * 60_000_000_000), length(192 * 60_000_000_000)
+    ('48 s', '12 min', '3 h 12 min')
+    """
+    seconds = round(time_ns / 1e9)
+    if seconds < 120:
+        return f"{seconds} s"
+    minutes = (seconds + 30) // 60
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def not_reported(live: LiveMeasurement) -> Iterator[str]:

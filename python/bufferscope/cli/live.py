@@ -25,6 +25,7 @@ def document(run: Run) -> dict[str, object]:
         "reason": live["reason"],
         "runs": [run_document(run)],
         "verdict": live["verdict"],
+        **({"monitor": live["monitor"], "episodes": live["episodes"]} if "monitor" in live else {}),
     }
 
 
@@ -54,6 +55,7 @@ def print_live(run: Run) -> None:
     live = run.meta["summary"]["live"]
     verdict = live["verdict"]
     print_sentences(run)
+    _print(words.episodes(live, run.meta["started"]))
     for table in (words.numbers(verdict), words.directions(verdict), words.locations(verdict)):
         _print(table)
     for phase in verdict["phases"]:

@@ -1,6 +1,7 @@
 """`bufferscope measure`."""
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from bufferscope.store.run import Run
 
 NOT_COMPLETE, INTERRUPTED = 1, 130
+DURATION = re.compile(r"(?P<number>\d{1,9}(\.\d{1,6})?) ?(?P<unit>s|m|min|h|d)")
+UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
 
 
 def measure(
@@ -80,6 +83,28 @@ def measure(
             show_default=False,
         ),
     ] = None,
+    continuous: Annotated[
+        bool,
+        typer.Option("--continuous", help="Watch the connection for hours: an echo a second, and no load by default."),
+    ] = False,
+    lasts: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="DURATION",
+            help="How long to watch, as in 30min, 12h or 6d. Default: until Ctrl-C, 6 days at most.",
+            show_default=False,
+        ),
+    ] = None,
+    load_every: Annotated[
+        str | None,
+        typer.Option(
+            "--load-every",
+            metavar="DURATION",
+            help="While watching, test with load this often, as in 6h; each test is a run of its own.",
+            show_default=False,
+        ),
+    ] = None,
     out: options.Out = Path("results"),
     report: options.Report = None,
     no_report: options.NoReport = False,
@@ -94,17 +119,23 @@ or two. It needs no privilege. What it transfers counts towards a data plan. Ctr
 measured. The page report/HOST/index.html shows the result; with --json or --quiet, it is written only if --report is \
 given.
 
+    With --continuous, the connection is watched instead: when it was bad, for how long, and in which direction. \
+Ctrl-C ends that and stores the run.
+
     [bold]Examples[/bold]
 
       bufferscope measure example.org --token TOKEN
 
       BUFFERSCOPE_TOKEN=TOKEN bufferscope measure example.org --phases upload
 
+      bufferscope measure example.org --token-file token --continuous --for 12h --load-every 6h
+
       bufferscope measure example.org --token-file token --json | jq -r '.verdict.grade'
 
       bufferscope compare before=results/example.org/run-live-s0-0f3a2b1c after=results/example.org/run-live-s0-71c09d3e
     """
     from bufferscope.cli.measuring import shown
+    from bufferscope.cli.watching import watched
     from bufferscope.engines.live.program import Request, token_in
     from bufferscope.interop.live.measuring import experiment
     from bufferscope.interop.live.measuring import measure as measured
@@ -121,10 +152,13 @@ given.
         congestion,
         interface,
         at_most,
+        continuous,
+        _seconds("--for", lasts),
+        _seconds("--load-every", load_every),
     )
     silent = quiet or json
     directory = options.page(report, no_report, silent, Path("report") / experiment(request))
-    with shown(host, silent=silent) as watch:
+    with (watched if continuous else shown)(host, silent=silent) as watch:
         found = measured(request, out, watch)
     run = found.run
     drawn = _page(run, directory, silent=silent) if directory else None
@@ -138,6 +172,15 @@ given.
 
         print_measured(run, drawn)
     _leave(run, found.was_interrupted)
+
+
+def _seconds(option: str, text: str | None) -> float | None:
+    """A duration as in `12h`, in seconds. Raises `InputError` for any other text."""
+    if text is None:
+        return None
+    if not (found := DURATION.fullmatch(text)):
+        raise InputError(f"{option}: found {text!r:.40}; allowed: a number with s, min, h or d, as in 12h")
+    return float(found["number"]) * UNITS[found["unit"]]
 
 
 def _leave(run: "Run", was_interrupted: bool) -> None:

@@ -63,7 +63,8 @@ def view(run: "Run") -> LiveView | None:
         for phase in verdict["phases"]
         for where in phase["where"]
     )
-    tables = (words.locations(verdict), words.directions(verdict), words.grades(verdict))
+    happened = words.episodes(live, run.meta["started"])
+    tables = (happened, words.locations(verdict), words.directions(verdict), words.grades(verdict))
     folded = (*(words.ladder(phase) for phase in verdict["phases"]), words.evidence(verdict))
     return LiveView(
         answers=answers,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NotRequired, TypedDict
 
 from bufferscope.store.typed import Series, check_of
-from bufferscope.store.verdict import EndName, LiveVerdict, PhaseKind
+from bufferscope.store.verdict import EndName, Episode, LiveVerdict, MonitorSummary, PhaseKind
 
 LOADED: tuple[PhaseKind, ...] = ("download", "upload", "both")
 """The phases with a load."""
@@ -79,6 +79,9 @@ class LiveMeasurement(TypedDict):
     phases: list[PhaseSummary]
     accuracy: Accuracy
     verdict: LiveVerdict
+    monitor: NotRequired[MonitorSummary]
+    """Only if the connection was watched (`measure --continuous`): the numbers, and then what happened."""
+    episodes: NotRequired[list[Episode]]
 
 
 LIVE = check_of(LiveMeasurement)

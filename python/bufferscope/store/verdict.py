@@ -229,6 +229,42 @@ class Fact(TypedDict):
     value: str
 
 
+EpisodeKind = Literal["delay", "loss", "gap", "path", "address", "other_test", "load"]
+
+
+class Episode(TypedDict):
+    """Something that happened while a connection was watched; times count from the run's time 0."""
+
+    kind: EpisodeKind
+    start_ns: int
+    end_ns: int
+    direction: Direction | None
+    """The direction in which packets were late or lost; null: both, or not known."""
+    added_p50_ns: int | None
+    added_max_ns: int | None
+    sent: int | None
+    lost: int | None
+    text: str
+
+
+class MonitorSummary(TypedDict):
+    """The numbers of a connection that was watched."""
+
+    base_ns: int | None
+    """The undisturbed round trip."""
+    measured_ns: Count
+    gaps: Count
+    gaps_ns: Count
+    late: Count
+    late_ns: Count
+    lossy: Count
+    lost_up: Count
+    lost_down: Count
+    lost_unknown: Count
+    other_tests: Count
+    loads: Count
+
+
 class LiveVerdict(TypedDict):
     """The verdict about a live measurement."""
 

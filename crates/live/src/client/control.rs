@@ -71,10 +71,18 @@ impl Control {
         token: &Token,
         queued: impl FnMut(usize),
     ) -> Result<(Self, Welcome), ConnectError> {
-        let stream = tokio::time::timeout(PATIENCE, TcpStream::connect(server)).await;
-        let stream =
-            stream.map_err(|_| ConnectError::Silent(server))?.map_err(|error| ConnectError::Refused(server, error))?;
-        Self::begin(secure(stream, server, token).await?, server, token, queued).await
+        Self::begin(secure(open(server).await?, server, token).await?, server, token, queued).await
+    }
+
+    /// Connects as a monitor, which waits for no turn.
+    pub async fn watch(server: SocketAddr, token: &Token) -> Result<(Self, Welcome), ConnectError> {
+        let stream = secure(open(server).await?, server, token).await?;
+        let (control, welcome) = Self::greet(stream, server, token, true, |_| {}).await?;
+        if !welcome.monitor {
+            let old = "it is too old to be watched continuously: update it".to_owned();
+            return Err(ConnectError::NotOurs(server, old));
+        }
+        Ok((control, welcome))
     }
 
     /// As [`Self::connect`], over a connection that exists.
@@ -82,6 +90,16 @@ impl Control {
         stream: TlsStream<TcpStream>,
         server: SocketAddr,
         token: &Token,
+        queued: impl FnMut(usize),
+    ) -> Result<(Self, Welcome), ConnectError> {
+        Self::greet(stream, server, token, false, queued).await
+    }
+
+    async fn greet(
+        stream: TlsStream<TcpStream>,
+        server: SocketAddr,
+        token: &Token,
+        monitor: bool,
         mut queued: impl FnMut(usize),
     ) -> Result<(Self, Welcome), ConnectError> {
         let (mut reader, mut writer) = tokio::io::split(stream);
@@ -90,6 +108,7 @@ impl Control {
             protocol: PROTOCOL,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             secret: token.secret(),
+            monitor,
         };
         send(&mut writer, &hello).await.map_err(not_ours)?;
         loop {
@@ -129,6 +148,11 @@ impl Control {
     pub async fn answer(&mut self) -> Result<Answer, ControlError> {
         self.answers.recv().await.unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()))
     }
+}
+
+async fn open(server: SocketAddr) -> Result<TcpStream, ConnectError> {
+    let stream = tokio::time::timeout(PATIENCE, TcpStream::connect(server)).await;
+    stream.map_err(|_| ConnectError::Silent(server))?.map_err(|error| ConnectError::Refused(server, error))
 }
 
 /// Begins TLS with the server that the token names.

@@ -82,7 +82,7 @@ pub fn observations(measurement: &Measurement, interval_ns: u64) -> Observations
     }
 }
 
-fn signed(ns: u64) -> i64 {
+pub(super) fn signed(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
@@ -123,7 +123,7 @@ impl Clock {
     }
 }
 
-fn own_hop(probe: &super::Probe, t_ns: i64) -> LadderProbe {
+pub(super) fn own_hop(probe: &super::Probe, t_ns: i64) -> LadderProbe {
     let row = match (&probe.error, probe.rtt_ns()) {
         (Some(error), None) => error.clone(),
         (_, rtt_ns) => LadderRow {
@@ -138,7 +138,7 @@ fn own_hop(probe: &super::Probe, t_ns: i64) -> LadderProbe {
     hop(&row, EndName::Client, t_ns)
 }
 
-fn hop(row: &LadderRow, end: EndName, t_ns: i64) -> LadderProbe {
+pub(super) fn hop(row: &LadderRow, end: EndName, t_ns: i64) -> LadderProbe {
     LadderProbe {
         t_ns,
         end,
@@ -154,7 +154,7 @@ fn distance(ladder: &[LadderRow]) -> Option<u8> {
     ladder.iter().filter(|row| row.kind == AnswerKind::Destination).map(|row| row.ttl).min()
 }
 
-fn end(facts: &EndFacts, hops_to_other: Option<u8>) -> End {
+pub(super) fn end(facts: &EndFacts, hops_to_other: Option<u8>) -> End {
     End {
         link: facts.link,
         link_bps: facts.link_bps,
@@ -229,7 +229,7 @@ fn flow(row: &FlowRow, t_ns: i64, direction: Direction) -> FlowSample {
     }
 }
 
-fn local_sample(row: &LocalRow, t_ns: i64, end: EndName) -> LocalSample {
+pub(super) fn local_sample(row: &LocalRow, t_ns: i64, end: EndName) -> LocalSample {
     LocalSample {
         t_ns,
         end,

@@ -54,7 +54,9 @@ impl Probe {
 /// What the prober has recorded.
 #[derive(Debug, Default)]
 pub struct ProbeLog {
-    /// Every probe, by its sequence number.
+    /// The sequence number of the first probe that is still here: a monitor takes out the old ones.
+    pub first: u64,
+    /// Every probe since then, by its sequence number.
     pub probes: Vec<Probe>,
     /// The queueing discipline's part.
     pub stages: Vec<StageRow>,
@@ -70,6 +72,20 @@ pub struct ProbeLog {
     pub failure: Option<String>,
     /// Times from this program's reading of the clock to the kernel's first stamp of a packet, the error of `t_ns`.
     pub send_errors_ns: Vec<u64>,
+}
+
+impl ProbeLog {
+    /// Takes out the probes that were sent before a time, with the sequence number of the first.
+    pub fn take_before(&mut self, t_ns: u64) -> (u64, Vec<Probe>) {
+        let settled = self.probes.iter().position(|probe| probe.t_ns >= t_ns).unwrap_or(self.probes.len());
+        let first = self.first;
+        self.first += settled as u64;
+        (first, self.probes.drain(..settled).collect())
+    }
+
+    fn index(&self, seq: u64) -> Option<usize> {
+        usize::try_from(seq.checked_sub(self.first)?).ok().filter(|at| *at < self.probes.len())
+    }
 }
 
 /// The log, shared with the prober's thread.
@@ -92,8 +108,8 @@ pub struct Settings {
     pub session: SessionId,
     /// Time between two echoes.
     pub interval_ns: u64,
-    /// Whether hops are probed.
-    pub has_ladder: bool,
+    /// Time between two probes of a hop.
+    pub round_ns: u64,
 }
 
 /// Probes until `stop` is set. A failure of the socket ends it and is in the log.
@@ -114,7 +130,7 @@ struct Prober<'a> {
     log: &'a SharedLog,
     socket: ProbeSocket,
     cookie: Option<Cookie>,
-    ladder: Option<Ladder>,
+    ladder: Ladder,
     departures: Departures<u64>,
     next_echo_ns: u64,
     buffer: Vec<u8>,
@@ -129,7 +145,7 @@ impl<'a> Prober<'a> {
             log,
             socket: ProbeSocket::open(any, Some(settings.server))?,
             cookie: None,
-            ladder: settings.has_ladder.then(|| Ladder::starting_at(now_ns)),
+            ladder: Ladder::with_round(now_ns, settings.round_ns),
             departures: Departures::default(),
             next_echo_ns: now_ns,
             buffer: vec![0; 2048],
@@ -139,7 +155,7 @@ impl<'a> Prober<'a> {
     fn run(&mut self, stop: &AtomicBool) -> io::Result<()> {
         while !stop.load(Ordering::Relaxed) {
             self.send_due()?;
-            let due_ns = self.ladder.as_ref().map_or(u64::MAX, Ladder::due_ns).min(self.next_echo_ns);
+            let due_ns = self.ladder.due_ns().min(self.next_echo_ns);
             let wait = Duration::from_nanos(due_ns.saturating_sub(monotonic_ns()));
             self.socket.wait(wait.min(LONGEST_WAIT))?;
             while let Some(arrival) = self.socket.receive()? {
@@ -168,7 +184,7 @@ impl<'a> Prober<'a> {
             self.next_echo_ns = if next_ns > now_ns { next_ns } else { now_ns + self.settings.interval_ns };
             self.probe(0, cookie)?;
         }
-        if let Some(ttl) = self.ladder.as_mut().and_then(|ladder| ladder.next(now_ns)) {
+        if let Some(ttl) = self.ladder.next(now_ns) {
             self.probe(ttl, cookie)?;
         }
         Ok(())
@@ -176,7 +192,7 @@ impl<'a> Prober<'a> {
 
     fn probe(&mut self, ttl: u8, cookie: Cookie) -> io::Result<()> {
         let mut log = self.log.lock();
-        let seq = log.probes.len() as u64;
+        let seq = log.first + log.probes.len() as u64;
         let t_ns = realtime_ns();
         log.probes.push(Probe { t_ns, ttl, reply: None, error: None });
         drop(log);
@@ -201,9 +217,8 @@ impl<'a> Prober<'a> {
             Kind::Reply => {
                 self.cookie = Some(packet.cookie);
                 log.stamped_by_kernel = Some(arrival.by_kernel && log.stamped_by_kernel.unwrap_or(true));
-                let Some(probe) = usize::try_from(packet.seq).ok().and_then(|seq| log.probes.get_mut(seq)) else {
-                    return Ok(());
-                };
+                let Some(at) = log.index(packet.seq) else { return Ok(()) };
+                let probe = &mut log.probes[at];
                 let is_ours = probe.t_ns == packet.asked_ns && probe.ttl == packet.ttl;
                 if is_ours && probe.reply.is_none() {
                     probe.reply = Some(Reply {
@@ -213,12 +228,9 @@ impl<'a> Prober<'a> {
                         load_bytes: packet.load_bytes,
                     });
                 }
-                if is_ours
-                    && packet.ttl > 0
-                    && let Some(ladder) = &mut self.ladder
-                {
-                    ladder.has_reached(packet.ttl);
-                    log.distance = ladder.distance();
+                if is_ours && packet.ttl > 0 {
+                    self.ladder.has_reached(packet.ttl);
+                    log.distance = self.ladder.distance();
                 }
             }
             Kind::Ladder => {
@@ -259,8 +271,8 @@ impl<'a> Prober<'a> {
             }
             Notice::Icmp { offender, time_exceeded, realtime_ns: at_ns, bytes, mpls } => {
                 let quoted = Quoted::parse(&self.buffer[..bytes]);
-                if let Some(seq) = self.about(quoted, &log) {
-                    let probe = &mut log.probes[seq];
+                if let Some(at) = self.about(quoted, &log) {
+                    let probe = &mut log.probes[at];
                     let back_ns = at_ns.unwrap_or_else(realtime_ns);
                     let kind = if time_exceeded { AnswerKind::Exceeded } else { AnswerKind::Unreachable };
                     probe.error.get_or_insert(LadderRow {
@@ -280,9 +292,8 @@ impl<'a> Prober<'a> {
     /// The index of the probe that an error is about. If too little of it is quoted, that is the only probe with a TTL that is open.
     fn about(&self, quoted: Option<Quoted>, log: &ProbeLog) -> Option<usize> {
         if let Some(quoted) = quoted {
-            let seq = usize::try_from(quoted.seq).ok()?;
-            let probe = log.probes.get(seq)?;
-            return (quoted.session == self.settings.session && quoted.ttl == probe.ttl).then_some(seq);
+            let at = log.index(quoted.seq)?;
+            return (quoted.session == self.settings.session && quoted.ttl == log.probes[at].ttl).then_some(at);
         }
         let recent_ns = realtime_ns().saturating_sub(SECOND);
         let mut open = log
@@ -292,7 +303,7 @@ impl<'a> Prober<'a> {
             .rev()
             .take_while(|(_, probe)| probe.t_ns >= recent_ns)
             .filter(|(_, probe)| probe.ttl > 0 && probe.reply.is_none() && probe.error.is_none());
-        let (seq, _) = open.next()?;
-        open.next().is_none().then_some(seq)
+        let (at, _) = open.next()?;
+        open.next().is_none().then_some(at)
     }
 }

@@ -69,7 +69,7 @@ impl<'a> TestRun<'a> {
             server: settings.server,
             session: welcome.session,
             interval_ns: settings.interval.as_nanos() as u64,
-            has_ladder: true,
+            round_ns: crate::ladder::ROUND_NS,
         };
         let threads = {
             let (log, stop) = (log.clone(), Arc::clone(&stop));

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bufferscope_verdict::{Observations, Verdict};
 use clap::Args;
 use serde_json::json;
 
@@ -15,9 +16,11 @@ use crate::client::observe::observations;
 use crate::client::{COOL_DOWN, Event, IDLE, Measurement, Settings, measure};
 use crate::time::MS;
 use crate::wire::DEFAULT_PORT;
-use crate::wire::control::PhaseKind;
+use crate::wire::control::{PhaseKind, Welcome};
 use crate::wire::load::SendBuffer;
 use crate::wire::token::Token;
+
+pub mod monitor;
 
 /// Its options.
 #[derive(Debug, Args)]
@@ -55,6 +58,15 @@ pub struct MeasureArguments {
     /// Time between two probes in milliseconds
     #[arg(long, default_value_t = 20, value_name = "MILLISECONDS", value_parser = clap::value_parser!(u64).range(5..=1000))]
     interval: u64,
+    /// Watch the connection for hours: an echo a second, and no load unless --load-every asks for it
+    #[arg(long, conflicts_with = "idle")]
+    continuous: bool,
+    /// How long to watch, as in 90s, 30min, 12h or 6d [default: until Ctrl-C, 6d at most]
+    #[arg(long = "for", value_name = "DURATION", requires = "continuous", value_parser = monitor::duration)]
+    lasts: Option<Duration>,
+    /// While watching, test with load this often, as in 6h; each test takes a minute or two and waits for its turn
+    #[arg(long, value_name = "DURATION", requires = "continuous", value_parser = monitor::duration)]
+    load_every: Option<Duration>,
     /// Print what happens as lines of JSON
     #[arg(long)]
     events: bool,
@@ -93,6 +105,9 @@ pub async fn run(arguments: &MeasureArguments) -> Result<ExitCode, String> {
             }
         }
     });
+    if arguments.continuous {
+        return monitor::run(arguments, settings, &interrupted).await;
+    }
     let printer = Printer { events: arguments.events, host: &arguments.host, settings: &settings };
     let measurement =
         measure(&settings, &interrupted, |event| printer.event(&event)).await.map_err(|error| error.to_string())?;
@@ -172,23 +187,9 @@ impl Printer<'_> {
         match event {
             Event::Queued(position) if self.events => self.line(&json!({"event": "queued", "position": position})),
             Event::Queued(position) => self.text(&format!("waiting: {position} before this test")),
-            Event::Start(welcome, facts) if self.events => self.line(&json!({
-                "event": "start",
-                "version": env!("CARGO_PKG_VERSION"),
-                "host": self.host,
-                "address": self.settings.server.to_string(),
-                "realtime_ns": crate::time::realtime_ns(),
-                "phases": self.settings.phases,
-                "parameters": {
-                    "congestion": self.settings.congestion,
-                    "flows": self.settings.flows,
-                    "at_most_s": self.settings.at_most.as_secs(),
-                    "interval_ms": self.settings.interval.as_millis() as u64,
-                },
-                "server": {"version": welcome.version, "kernel": welcome.end.kernel},
-                "client": {"kernel": facts.kernel},
-                "seen_as": welcome.seen_as,
-            })),
+            Event::Start(welcome, facts) if self.events => {
+                self.line(&start(self.host, self.settings, welcome, &facts.kernel));
+            }
             Event::Start(..) => self.text(&format!("testing the connection to {}", self.settings.server)),
             Event::Phase(phase, t_ns, at_most_s) if self.events => self.line(&json!({
                 "event": "phase", "phase": phase, "t_ns": t_ns, "at_most_s": at_most_s,
@@ -209,12 +210,7 @@ impl Printer<'_> {
         }
     }
 
-    fn end(
-        &self,
-        measurement: &Measurement,
-        observed: &bufferscope_verdict::Observations,
-        verdict: &bufferscope_verdict::Verdict,
-    ) {
+    fn end(&self, measurement: &Measurement, observed: &Observations, verdict: &Verdict) {
         let warnings = measurement.warnings.iter().chain(&measurement.client.failures);
         let of_server = measurement.server.iter().flat_map(|server| &server.end.failures);
         let mut shown: Vec<&String> = Vec::new();
@@ -225,17 +221,7 @@ impl Printer<'_> {
             }
         }
         if self.events {
-            self.line(&json!({
-                "event": "end",
-                "complete": measurement.ended_early.is_none(),
-                "reason": measurement.ended_early,
-                "observations": observed,
-                "verdict": verdict,
-                "accuracy": {
-                    "rx_stamps": if measurement.stamped_by_kernel { "kernel" } else { "user" },
-                    "timing_error_p99_ns": p99(&measurement.send_errors_ns),
-                },
-            }));
+            self.line(&end(measurement, observed, verdict));
             return;
         }
         if let Some(reason) = &measurement.ended_early {
@@ -248,14 +234,60 @@ impl Printer<'_> {
     }
 
     fn line(&self, event: &serde_json::Value) {
-        let mut out = io::stdout().lock();
-        let _ = writeln!(out, "{event}");
-        let _ = out.flush();
+        print_line(event);
     }
 
     fn text(&self, text: &str) {
         let _ = writeln!(io::stderr(), "{text}");
     }
+}
+
+/// A line of JSON on standard output.
+fn print_line(event: &serde_json::Value) {
+    let mut out = io::stdout().lock();
+    let _ = writeln!(out, "{event}");
+    let _ = out.flush();
+}
+
+/// The event with which a test begins.
+fn start(host: &str, settings: &Settings, welcome: &Welcome, kernel: &str) -> serde_json::Value {
+    json!({
+        "event": "start",
+        "version": env!("CARGO_PKG_VERSION"),
+        "host": host,
+        "address": settings.server.to_string(),
+        "realtime_ns": crate::time::realtime_ns(),
+        "phases": settings.phases,
+        "parameters": {
+            "congestion": settings.congestion,
+            "flows": settings.flows,
+            "at_most_s": settings.at_most.as_secs(),
+            "interval_ms": settings.interval.as_millis() as u64,
+        },
+        "server": {"version": welcome.version, "kernel": welcome.end.kernel},
+        "client": {"kernel": kernel},
+        "seen_as": welcome.seen_as,
+    })
+}
+
+/// The event with which a test ends.
+fn end(measurement: &Measurement, observed: &Observations, verdict: &Verdict) -> serde_json::Value {
+    json!({
+        "event": "end",
+        "complete": measurement.ended_early.is_none(),
+        "reason": measurement.ended_early,
+        "observations": observed,
+        "verdict": verdict,
+        "accuracy": accuracy(measurement.stamped_by_kernel, &measurement.send_errors_ns),
+    })
+}
+
+/// How exact the times are.
+fn accuracy(stamped_by_kernel: bool, send_errors_ns: &[u64]) -> serde_json::Value {
+    json!({
+        "rx_stamps": if stamped_by_kernel { "kernel" } else { "user" },
+        "timing_error_p99_ns": p99(send_errors_ns),
+    })
 }
 
 /// The 99th percentile; `None` without values.

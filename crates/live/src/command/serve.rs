@@ -60,6 +60,9 @@ pub struct ServeArguments {
     /// Load connections of a test in each direction
     #[arg(long, value_name = "NUMBER", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=128))]
     flows: u16,
+    /// Clients at the same time that watch their connection with `measure --continuous`, 4 of one address at most; they have no load
+    #[arg(long, value_name = "NUMBER", default_value_t = 64, value_parser = clap::value_parser!(u16).range(0..=4096))]
+    monitors: u16,
     /// End after the first test
     #[arg(long)]
     once: bool,
@@ -124,6 +127,7 @@ fn limits(arguments: &ServeArguments) -> Result<Limits, String> {
         },
         tests: arguments.tests.map_or(default.tests, usize::from),
         waiting: usize::from(arguments.waiting),
+        monitors: usize::from(arguments.monitors),
         bytes_per_hour: arguments.bytes_per_hour.map_or(default.bytes_per_hour, |gigabytes| gigabytes * GIGA),
         tests_per_hour: arguments.tests_per_hour.unwrap_or(default.tests_per_hour),
         all_tests_per_hour: arguments.all_tests_per_hour,

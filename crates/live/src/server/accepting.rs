@@ -49,7 +49,9 @@ impl Server {
 
     /// Connections that an address may open beside those of any address, because its test runs.
     fn of_test(&self, address: IpAddr) -> Option<usize> {
-        let has_test = self.sessions.lock().values().any(|session| session.address == user(address));
+        let sessions = self.sessions.lock();
+        let has_test = sessions.values().any(|session| !session.is_monitor() && session.address == user(address));
+        drop(sessions);
         has_test.then(|| 2 * usize::from(self.settings.limits.session.flows) + OTHER_CONNECTIONS)
     }
 

@@ -14,7 +14,9 @@ use super::running::Running;
 use super::session::Session;
 use super::{Server, log, memory, queue};
 use crate::time::monotonic_ns;
+use crate::wire::SessionId;
 use crate::wire::control::{Answer, ControlError, LONGEST_REQUEST, PROTOCOL, Request, SessionLimits};
+use crate::wire::load::Key;
 
 /// A client takes an answer within this time, or it is gone.
 const READING_TIME: Duration = Duration::from_secs(10);
@@ -42,8 +44,11 @@ impl Server {
         if let Some(reason) = self.refusal(&hello, from.ip()).await {
             return say(&mut stream, Answer::Refused { reason }).await;
         }
-        // From here on, the queue bounds the number of clients.
+        // From here on, the number of clients is bounded by the queue, or by that of monitors.
         drop(pass);
+        if matches!(hello, Request::Hello { monitor: true, .. }) {
+            return self.watch(&mut stream, from).await;
+        }
         if let Err(reason) = self.ledger.may_begin(from.ip(), monotonic_ns()) {
             return say(&mut stream, Answer::Refused { reason }).await;
         }
@@ -88,11 +93,7 @@ impl Server {
 
     /// Begins a client's test; the inner error is the reason for its refusal.
     fn begin(&self, address: IpAddr, ticket: &queue::Ticket<'_>) -> io::Result<Result<Running<'_>, String>> {
-        use ring::rand::{SecureRandom, SystemRandom};
-        let mut bytes = [0; 24];
-        SystemRandom::new().fill(&mut bytes).map_err(|_| io::Error::other("no random numbers"))?;
-        let id = crate::wire::SessionId(u64::from_be_bytes(bytes[..8].try_into().expect("eight bytes")));
-        let key = bytes[8..].try_into().expect("sixteen bytes");
+        let (id, key) = drawn()?;
         let granted = match self.ledger.begins(address, monotonic_ns()) {
             Ok(granted) => granted,
             Err(reason) => return Ok(Err(reason)),
@@ -103,6 +104,15 @@ impl Server {
         self.sessions.lock().insert(id, Arc::clone(&session));
         Ok(Ok(Running { server: self, session }))
     }
+}
+
+/// A session's number and key.
+pub(super) fn drawn() -> io::Result<(SessionId, Key)> {
+    use ring::rand::{SecureRandom, SystemRandom};
+    let mut bytes = [0; 24];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| io::Error::other("no random numbers"))?;
+    let id = SessionId(u64::from_be_bytes(bytes[..8].try_into().expect("eight bytes")));
+    Ok((id, bytes[8..].try_into().expect("sixteen bytes")))
 }
 
 /// Sends an answer, which the client must take in time.

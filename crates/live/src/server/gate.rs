@@ -1,4 +1,5 @@
-//! Connections that have not shown a secret yet: their number is bounded, in all and for each address.
+//! Bounds the number of connections of a kind, in all and for each address: of those that have not shown a secret yet, and of
+//! monitors.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

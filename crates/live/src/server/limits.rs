@@ -29,6 +29,12 @@ pub struct Limits {
     pub unknown: usize,
     /// Such connections of one address.
     pub unknown_per_address: usize,
+    /// Monitors at the same time.
+    pub monitors: usize,
+    /// Monitors of one address at the same time.
+    pub monitors_per_address: usize,
+    /// Length of a monitor's session; its client may begin another one.
+    pub monitor_session: Duration,
     /// Control messages of a client per second, on average.
     pub messages_per_s: u64,
     /// A connection must say what it is, and show a secret, within this time.
@@ -50,6 +56,9 @@ impl Default for Limits {
             connections_per_hour: 1000,
             unknown: 256,
             unknown_per_address: 16,
+            monitors: 64,
+            monitors_per_address: 4,
+            monitor_session: Duration::from_secs(3600),
             messages_per_s: 10,
             opening: Duration::from_secs(8),
             silence: Duration::from_secs(20),

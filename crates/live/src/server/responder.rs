@@ -10,7 +10,7 @@ use std::time::Duration;
 use bufferscope_endpoint::error_queue::Notice;
 
 use super::limits::user;
-use super::session::{MOST_ROWS, Session};
+use super::session::Session;
 use crate::cookie::Cookies;
 use crate::records::{AnswerKind, ArrivalRow, LadderRow, Stage, StageRow};
 use crate::time::{monotonic_ns, realtime_ns};
@@ -36,7 +36,7 @@ impl Sessions {
 
 /// The thread looks at the ladders' schedules at least this often while there are sessions.
 const LOOK: Duration = Duration::from_millis(10);
-/// And this often if there are none.
+/// And this often if there is no test.
 const REST: Duration = Duration::from_millis(200);
 /// Packets that are answered before the schedules are looked at again.
 const BATCH: usize = 64;
@@ -56,7 +56,8 @@ impl Responder<'_> {
     pub fn run(&self, stop: &AtomicBool) -> io::Result<()> {
         let mut buffer = vec![0; 2048];
         while !stop.load(Ordering::Relaxed) {
-            let is_idle = self.sessions.lock().is_empty();
+            // A monitor's ladder is sparse, and each of its probes wakes this thread.
+            let is_idle = self.sessions.lock().values().all(|session| session.is_monitor());
             self.socket.wait(if is_idle { REST } else { LOOK })?;
             for _ in 0..BATCH {
                 let Some(arrival) = self.socket.receive()? else { break };
@@ -92,12 +93,16 @@ impl Responder<'_> {
             }
             Kind::Request => {
                 let mut state = session.state();
+                if state.monitor.as_mut().is_some_and(|requests| !requests.allows(now_ns)) {
+                    return;
+                }
                 state.probes_from = Some(arrival.from);
                 state.may_climb = true;
-                if state.arrivals.len() < MOST_ROWS {
+                state.requests += 1;
+                if state.arrivals.len() < session.most_rows() {
                     state.arrivals.push(ArrivalRow { seq: packet.seq, arrived_ns: arrival.at_ns });
                 }
-                let (requests, load_bytes) = (state.arrivals.len() as u64, state.received_bytes());
+                let (requests, load_bytes) = (state.requests, state.received_bytes());
                 drop(state);
                 let mut reply =
                     Packet { kind: Kind::Reply, cookie, arrived_ns: arrival.at_ns, requests, load_bytes, ..*packet };
@@ -107,9 +112,7 @@ impl Responder<'_> {
             }
             Kind::LadderReply if is_valid => {
                 let mut state = session.state();
-                let Some(row) = usize::try_from(packet.seq).ok().and_then(|seq| state.ladder_rows.get_mut(seq)) else {
-                    return;
-                };
+                let Some(row) = state.ladder_row(packet.seq) else { return };
                 if row.rtt_ns.is_none() && row.t_ns == packet.asked_ns {
                     let at_client_ns = packet.answered_ns.saturating_sub(packet.arrived_ns);
                     let rtt_ns = arrival.at_ns.saturating_sub(row.t_ns).saturating_sub(at_client_ns);
@@ -133,12 +136,12 @@ impl Responder<'_> {
         // Another address family's sessions belong to another responder.
         let Some(to) = state.probes_from.filter(|to| self.socket.reaches(*to)) else { return };
         // A client that has fallen silent gets none, and no client more than it asked for.
-        if !state.may_climb || state.ladder_rows.len() >= MOST_ROWS {
+        if !state.may_climb || state.ladder_rows.len() >= session.most_rows() {
             return;
         }
         let Some(ttl) = state.ladder.next(monotonic_ns()) else { return };
         state.may_climb = false;
-        let (seq, t_ns) = (state.ladder_rows.len() as u64, realtime_ns());
+        let (seq, t_ns) = (state.ladder_first + state.ladder_rows.len() as u64, realtime_ns());
         state.ladder_rows.push(LadderRow {
             t_ns,
             ttl,
@@ -169,7 +172,7 @@ impl Responder<'_> {
                 }
                 let mut state = session.state();
                 let delay = state.departures.take((is_reply, packet.seq), stamped, realtime_ns);
-                if let Some((t_ns, delay_ns)) = delay.filter(|_| state.stages.len() < MOST_ROWS) {
+                if let Some((t_ns, delay_ns)) = delay.filter(|_| state.stages.len() < session.most_rows()) {
                     state.stages.push(StageRow { t_ns, stage: Stage::Qdisc, delay_ns });
                 }
             }
@@ -177,8 +180,11 @@ impl Responder<'_> {
                 let Some(quoted) = Quoted::parse(&buffer[..bytes]) else { return };
                 let Some(session) = self.sessions.get(quoted.session) else { return };
                 let mut state = session.state();
-                let row = usize::try_from(quoted.seq).ok().and_then(|seq| state.ladder_rows.get_mut(seq));
-                let Some(row) = row.filter(|row| row.rtt_ns.is_none() && row.ttl == quoted.ttl) else { return };
+                let Some(row) =
+                    state.ladder_row(quoted.seq).filter(|row| row.rtt_ns.is_none() && row.ttl == quoted.ttl)
+                else {
+                    return;
+                };
                 let back_ns = realtime_ns.unwrap_or_else(crate::time::realtime_ns);
                 row.rtt_ns = Some(back_ns.saturating_sub(row.t_ns));
                 row.address = offender.map(|address| address.to_string());

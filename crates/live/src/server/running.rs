@@ -15,7 +15,7 @@ use crate::time::{SECOND, monotonic_ns, realtime_ns};
 use crate::wire::control::{Answer, ControlError, LONGEST_REQUEST, Request, Welcome};
 
 /// A client takes the records within this time, or it is gone.
-const RECORDS_TIME: Duration = Duration::from_secs(30);
+pub(super) const RECORDS_TIME: Duration = Duration::from_secs(30);
 /// After a limit has ended a test, the client may ask for the records within this time.
 const FAREWELL: Duration = Duration::from_secs(10);
 
@@ -39,6 +39,7 @@ impl Server {
             limits: session.limits,
             end: local.facts().clone(),
             shares: session.state().shared,
+            monitor: false,
         };
         say(stream, Answer::Welcome(Box::new(welcome))).await?;
         let mut ends = tokio::time::Instant::now() + Duration::from_secs(session.limits.seconds);
@@ -65,6 +66,9 @@ impl Server {
                         Request::Finish => break,
                         Request::Hello { .. } => {
                             return Err(io::Error::other("a second hello").into());
+                        }
+                        Request::Report => {
+                            return Err(io::Error::other("a report of what is no monitor").into());
                         }
                     }
                     say(&mut writer, Answer::Noted).await?;
@@ -123,7 +127,7 @@ impl Drop for Running<'_> {
 }
 
 /// The next request of a client, which must not be silent for too long.
-async fn next<R>(reader: &mut R, silence: Duration) -> Result<(Request, &mut R), ControlError>
+pub(super) async fn next<R>(reader: &mut R, silence: Duration) -> Result<(Request, &mut R), ControlError>
 where
     R: tokio::io::AsyncRead + Unpin,
 {

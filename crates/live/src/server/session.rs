@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bufferscope_verdict::input::Direction;
 
+use super::limits::Messages;
 use crate::departures::Departures;
 use crate::ladder::Ladder;
 use crate::load::{Budget, Pace, Shared};
@@ -56,8 +57,14 @@ pub struct State {
     pub may_climb: bool,
     /// Requests that arrived.
     pub arrivals: Vec<ArrivalRow>,
+    /// The number of all of them, those of a monitor's earlier reports included.
+    pub requests: u64,
+    /// If it is a monitor: how many requests it may send.
+    pub monitor: Option<Messages>,
     /// The server's own ladder.
     pub ladder: Ladder,
+    /// The sequence number of the first row of `ladder_rows`.
+    pub ladder_first: u64,
     /// Its probes, by their sequence numbers.
     pub ladder_rows: Vec<LadderRow>,
     /// Stamps of packets sent for this session.
@@ -76,6 +83,8 @@ pub struct State {
 
 /// More rows of a kind are not kept: the session's time bounds them, unless a client floods.
 pub const MOST_ROWS: usize = 200_000;
+/// As well, between two reports of a monitor.
+pub const MOST_MONITOR_ROWS: usize = 2000;
 /// As well: these rows are long, and all of them must fit into one answer.
 const MOST_FLOW_ROWS: usize = 60_000;
 const MOST_FAILURES: usize = 100;
@@ -99,7 +108,10 @@ impl Session {
             probes_from: None,
             may_climb: false,
             arrivals: Vec::new(),
+            requests: 0,
+            monitor: None,
             ladder: Ladder::starting_at(began_ns),
+            ladder_first: 0,
             ladder_rows: Vec::new(),
             departures: Departures::default(),
             stages: Vec::new(),
@@ -112,9 +124,19 @@ impl Session {
         Self { id, key, address, limits, began_ns, budget, loads, ended, state: Mutex::new(state) }
     }
 
+    /// More rows of a kind are not kept.
+    pub fn most_rows(&self) -> usize {
+        if self.is_monitor() { MOST_MONITOR_ROWS } else { MOST_ROWS }
+    }
+
     /// Its state, for a moment.
     pub fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it is that of a monitor, which has no load.
+    pub fn is_monitor(&self) -> bool {
+        self.limits.flows == 0
     }
 
     /// Whether it has ended.
@@ -158,6 +180,12 @@ impl State {
     /// Bytes of the load that have arrived so far, in all phases.
     pub fn received_bytes(&self) -> u64 {
         self.received + self.up.received.load(Ordering::Relaxed)
+    }
+
+    /// The server's own probe with a sequence number, if it is still known.
+    pub fn ladder_row(&mut self, seq: u64) -> Option<&mut LadderRow> {
+        let at = usize::try_from(seq.checked_sub(self.ladder_first)?).ok()?;
+        self.ladder_rows.get_mut(at)
     }
 
     fn stop_load(&mut self) {

@@ -28,6 +28,9 @@ pub enum Request {
         version: String,
         /// The secret of the token.
         secret: String,
+        /// Whether the client wants to watch its connection for hours, with few probes and without load.
+        #[serde(default)]
+        monitor: bool,
     },
     /// The next phase begins now.
     Phase {
@@ -38,6 +41,8 @@ pub enum Request {
     Alive,
     /// The test is over: send the records.
     Finish,
+    /// A monitor goes on: send what was recorded since the last report.
+    Report,
 }
 
 /// What a server sends.
@@ -58,7 +63,7 @@ pub enum Answer {
     },
     /// The answer to [`Request::Alive`] and [`Request::Phase`].
     Noted,
-    /// The answer to [`Request::Finish`].
+    /// The answer to [`Request::Finish`] and [`Request::Report`].
     Records(Box<ServerRecords>),
 }
 
@@ -79,6 +84,9 @@ pub struct Welcome {
     pub end: EndFacts,
     /// Whether other tests ran at the same time when this one began.
     pub shares: bool,
+    /// Whether this is the session of a monitor.
+    #[serde(default)]
+    pub monitor: bool,
 }
 
 /// What a server allows a session.

@@ -10,16 +10,16 @@ from collections.abc import Mapping
 from typing import Any, Literal, NoReturn, NotRequired, TypedDict, cast
 
 from bufferscope.base.errors import EngineError, printable
-from bufferscope.engines.live.observations import Observations
+from bufferscope.engines.live.observations import Observations, ObservedPhase
 from bufferscope.store.live import Accuracy, EndProgram
 from bufferscope.store.schema import Mismatch, SchemaCheck, plain
 from bufferscope.store.typed import Count, check_of
-from bufferscope.store.verdict import LiveVerdict
+from bufferscope.store.verdict import Episode, LiveVerdict, MonitorSummary
 
 LONGEST_LINE = 64 << 10
-"""The most bytes of an event other than `end`."""
+"""The most bytes of any other event."""
 LONGEST_END = 512 << 20
-"""The most bytes of the event `end`, which has all that was observed."""
+"""The most bytes of the events `end` and `loaded`, which have all that was observed in a test."""
 LONGEST_NS = 7 * 24 * 3600 * 1_000_000_000
 """The longest time from the first observation to the last."""
 SHOWN = 200
@@ -38,6 +38,8 @@ class StartEvent(TypedDict):
     parameters: dict[str, object]
     server: EndProgram
     client: EndProgram
+    continuous: NotRequired[bool]
+    """Whether the connection is watched."""
 
 
 class QueuedEvent(TypedDict):
@@ -75,6 +77,40 @@ class WarningEvent(TypedDict):
     text: str
 
 
+class StateEvent(TypedDict):
+    """The state of a connection that is watched, once a second."""
+
+    event: Literal["state"]
+    t_ns: int
+    rtt_ms: float | None
+    base_ms: float | None
+    """The undisturbed round trip."""
+    late_since_ns: int | None
+    lossy_since_ns: int | None
+    gap_since_ns: int | None
+    """Since when nothing is measured."""
+    gap_reason: str | None
+    left_s: float | None
+
+
+class SamplesEvent(TypedDict):
+    """A part of what is observed of a connection that is watched.
+
+    `up_ns` and `down_ns` of its echoes are how much later they were than undisturbed ones, without the difference of
+    the clocks.
+    """
+
+    event: Literal["samples"]
+    phase: ObservedPhase
+
+
+class EpisodeEvent(TypedDict):
+    """Something happened to a connection that is watched."""
+
+    event: Literal["episode"]
+    episode: Episode
+
+
 class EndEvent(TypedDict):
     """The measurement is over; always the last event."""
 
@@ -84,9 +120,30 @@ class EndEvent(TypedDict):
     observations: Observations
     verdict: LiveVerdict
     accuracy: NotRequired[Accuracy]
+    monitor: NotRequired[MonitorSummary]
+    """Only of a connection that was watched, whose samples are in events of their own."""
 
 
-Event = StartEvent | QueuedEvent | PhaseEvent | ProgressEvent | WarningEvent | EndEvent
+class LoadedEvent(TypedDict):
+    """A test with load in the meantime: its first and its last event."""
+
+    event: Literal["loaded"]
+    start: StartEvent
+    end: EndEvent
+
+
+Event = (
+    StartEvent
+    | QueuedEvent
+    | PhaseEvent
+    | ProgressEvent
+    | WarningEvent
+    | StateEvent
+    | SamplesEvent
+    | EpisodeEvent
+    | LoadedEvent
+    | EndEvent
+)
 
 _CHECKS: Mapping[str, SchemaCheck] = {
     "start": check_of(StartEvent),
@@ -94,6 +151,10 @@ _CHECKS: Mapping[str, SchemaCheck] = {
     "phase": check_of(PhaseEvent),
     "progress": check_of(ProgressEvent),
     "warning": check_of(WarningEvent),
+    "state": check_of(StateEvent),
+    "samples": check_of(SamplesEvent),
+    "episode": check_of(EpisodeEvent),
+    "loaded": check_of(LoadedEvent),
     "end": check_of(EndEvent),
 }
 
@@ -111,8 +172,10 @@ def read(line: bytes) -> Event:
     try:
         plain(found, "")
         check(found, "")
-        if name == "end":
-            _check_end(found)
+        if name in ("end", "loaded"):
+            _check_phases((found["end"] if name == "loaded" else found)["observations"])
+        elif name == "samples":
+            _check_phases({"phases": [found["phase"]]})
     except Mismatch as mismatch:
         raise malformed(f"in the event {name}: {mismatch}") from None
     return cast(Event, found)
@@ -123,9 +186,9 @@ def malformed(what: str) -> EngineError:
     return EngineError(f"the output of bufferscope-live is malformed: {what}")
 
 
-def _check_end(found: dict[str, Any]) -> None:
+def _check_phases(observations: Mapping[str, Any]) -> None:
     """Check what types do not say: addresses, the order of times, and how far apart they are."""
-    for number, phase in enumerate(found["observations"]["phases"]):
+    for number, phase in enumerate(observations["phases"]):
         where = f"observations.phases[{number}]"
         if not 0 <= phase["end_ns"] - phase["start_ns"] <= LONGEST_NS:
             raise Mismatch(f"{where}.end_ns", phase["end_ns"], "a time after start_ns, at most a week later")
@@ -137,11 +200,11 @@ def _check_end(found: dict[str, Any]) -> None:
                 if abs(sample["t_ns"] - phase["start_ns"]) > LONGEST_NS:
                     raise Mismatch(f"{where}.{key}[{place}].t_ns", sample["t_ns"], "a time near that of the phase")
     for key in ("up_ns", "down_ns"):
-        echoes = (echo.get(key) for phase in found["observations"]["phases"] for echo in phase.get("echoes", ()))
+        echoes = (echo.get(key) for phase in observations["phases"] for echo in phase.get("echoes", ()))
         known = [value for value in echoes if value is not None]
         if known and max(known) - min(known) > LONGEST_NS:
             raise Mismatch(f"observations.phases.echoes.{key}", max(known) - min(known), "changes of at most a week")
-    phases = found["observations"]["phases"]
+    phases = observations["phases"]
     times = [phase[key] for phase in phases for key in ("start_ns", "end_ns")]
     if times and max(times) - min(times) > LONGEST_NS:
         raise Mismatch("observations.phases", max(times) - min(times), "times that are at most a week apart")

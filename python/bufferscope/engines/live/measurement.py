@@ -185,7 +185,7 @@ def interruptible(measurement: Measurement) -> Iterator[None]:
 
 
 def _check_length(line: bytes | bytearray) -> None:
-    most = events.LONGEST_END if b'"end"' in line[:40] else events.LONGEST_LINE
+    most = events.LONGEST_END if any(name in line[:40] for name in (b'"end"', b'"loaded"')) else events.LONGEST_LINE
     if len(line) > most:
         raise events.malformed(f"a line of more than {most} bytes")
 

@@ -12,7 +12,8 @@ from bufferscope.store.verdict import Direction, EndName, PhaseKind
 
 MOST_SAMPLES = 2_000_000
 """The most samples of a kind in a phase."""
-MOST_PHASES = 64
+MOST_PHASES = 10_000
+"""A connection that is watched has one for each stretch between two gaps."""
 Answer = Literal["exceeded", "echo", "unreachable", "destination"]
 Stage = Literal["send_buffer", "qdisc", "driver"]
 TcpKind = Literal["connect", "exchange", "self"]

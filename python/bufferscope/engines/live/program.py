@@ -19,6 +19,8 @@ PHASES = ("idle", *LOADED)
 MOST_FLOWS = 64
 LONGEST_TOKEN = 1000
 SHORTEST_PHASE_S, LONGEST_PHASE_S = 10, 120
+SHORTEST_WATCH_S, LONGEST_WATCH_S = 10, 6 * 86_400
+SHORTEST_BETWEEN_S = 300
 
 
 def program() -> Path:
@@ -45,6 +47,12 @@ class Request:
     """The interface to send from; None: that of the route."""
     at_most_s: int | None = None
     """The longest that a phase may last."""
+    continuous: bool = False
+    """Watch the connection for hours, without load."""
+    lasts_s: float | None = None
+    """How long; None: until it is stopped."""
+    load_every_s: float | None = None
+    """Test with load this often in the meantime; None: never."""
 
     def __post_init__(self) -> None:
         """Raise `InputError` for what no test can be made of."""
@@ -63,6 +71,14 @@ class Request:
             check_number("flows", self.flows, 1, MOST_FLOWS)
         if self.at_most_s is not None:
             check_number("at-most", self.at_most_s, SHORTEST_PHASE_S, LONGEST_PHASE_S)
+        if self.continuous and self.idle:
+            raise InputError("--continuous and --idle exclude one another")
+        if not self.continuous and not (self.lasts_s is None and self.load_every_s is None):
+            raise InputError("--for and --load-every need --continuous")
+        if self.lasts_s is not None and not SHORTEST_WATCH_S <= self.lasts_s <= LONGEST_WATCH_S:
+            raise InputError("--for: allowed: 10s to 6d")
+        if self.load_every_s is not None and not SHORTEST_BETWEEN_S <= self.load_every_s <= LONGEST_WATCH_S:
+            raise InputError("--load-every: allowed: 5min to 6d")
 
     def arguments(self) -> list[str]:
         """The program's arguments. The token is in `environment`."""
@@ -72,13 +88,20 @@ class Request:
             "--congestion": self.congestion,
             "--interface": self.interface,
             "--at-most": self.at_most_s,
+            "--for": _seconds(self.lasts_s),
+            "--load-every": _seconds(self.load_every_s),
         }
         options = [word for option, value in chosen.items() if value is not None for word in (option, str(value))]
-        return ["measure", self.host, "--events", *options, *(["--idle"] if self.idle else [])]
+        flags = {"--idle": self.idle, "--continuous": self.continuous}
+        return ["measure", self.host, "--events", *options, *(flag for flag, is_set in flags.items() if is_set)]
 
     def environment(self) -> Mapping[str, str]:
         """The program's environment."""
         return {**os.environ, TOKEN: self.token}
+
+
+def _seconds(time_s: float | None) -> str | None:
+    return None if time_s is None else f"{time_s:.3f}s"
 
 
 def token_in(file: Path) -> str:

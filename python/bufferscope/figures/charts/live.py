@@ -25,6 +25,9 @@ ECHOES = "udp"
 RECEIVED = "received."
 NAMES = {"idle": "idle", "download": "download", "upload": "upload", "both": "both", "cool_down": "cool-down"}
 TRIP, UP, DOWN = "round trip", "change up", "change down"
+SLOW = "round trip, 95th percentile"
+STEPS, LEAST_STEP_NS = 600, 5_000_000_000
+"""A connection that was watched is shown in so many steps; none is shorter than this."""
 RATE_DOWN, RATE_UP = "goodput down", "goodput up"
 SHADE = 0.1
 DOWNLOADS = ("download", "both.down")
@@ -90,10 +93,37 @@ def _live(run: RunRecords) -> LiveMeasurement | None:
 
 def _trips(title: str, run: RunRecords, found: LiveMeasurement) -> _Panel:
     """The echoes: round trips, and the change of each way."""
+    if "monitor" in found:
+        return _watched(title, run, found)
     rows = pl.concat([_echoes(run), *_changes(run, found)]).with_columns(part=_phase(found))
     answered = rows.drop_nulls("value")
     names = [name for name in (TRIP, UP, DOWN) if name in answered["series"]]
     return _Panel(title, found, "time (ms)", answered, names, rows.filter(pl.col("value").is_null()).select("time_s"))
+
+
+def _watched(title: str, run: RunRecords, found: LiveMeasurement) -> _Panel:
+    """The echoes of a connection that was watched, in steps: median, 95th percentile, and the median of each way."""
+    step_ns = _step_ns(found)
+
+    def steps(frame: pl.DataFrame, time: str, value: str, series: str, part: float) -> pl.DataFrame:
+        middle = ((pl.col(time) // step_ns) * step_ns + step_ns // 2).alias("t_ns")
+        of_step = frame.group_by(middle).agg(pl.col(value).quantile(part)).sort("t_ns")
+        return of_step.select(_seconds("t_ns"), _ms(value), series=pl.lit(series), part=pl.lit(""))
+
+    own = run.probes.filter(pl.col("probe") == ECHOES)
+    frames = [steps(own, "sent_ns", "rtt_ns", name, part) for name, part in ((TRIP, 0.5), (SLOW, 0.95))]
+    for way, series in (("data", UP), ("acknowledgements", DOWN)):
+        changes = run.one_way.filter(pl.col("flow") == ECHOES, pl.col("way") == way)
+        frames.append(steps(changes, "t_ns", "change_ns", series, 0.5))
+    rows = pl.concat(frames).with_columns(part=_phase(found)).drop_nulls("value")
+    names = [name for name in (TRIP, SLOW, UP, DOWN) if name in rows["series"]]
+    lost = own.filter(pl.col("rtt_ns").is_null()).group_by(pl.col("sent_ns") // step_ns * step_ns).len().sort("sent_ns")
+    return _Panel(title, found, "time (ms)", rows, names, lost.select(_seconds("sent_ns")))
+
+
+def _step_ns(found: LiveMeasurement) -> int:
+    last_ns = max((phase["end_ns"] for phase in found["phases"]), default=0)
+    return max(LEAST_STEP_NS, last_ns // STEPS)
 
 
 def _echoes(run: RunRecords) -> pl.DataFrame:
@@ -136,6 +166,10 @@ def _goodput(run: RunRecords, found: LiveMeasurement) -> _Panel:
 def _hops(run: RunRecords, found: LiveMeasurement) -> _Panel:
     """The round trips to the hops of both ladders, with a line for each hop."""
     own = run.hops.drop_nulls("rtt_ns").sort("t_ns")
+    if "monitor" in found:
+        step_ns = 4 * _step_ns(found)
+        middle = pl.col("t_ns") // step_ns * step_ns + step_ns // 2
+        own = own.group_by("ladder", "ttl", middle).agg(pl.col("rtt_ns").median()).sort("t_ns")
     ladder = pl.col("ladder").replace_strict({"client": "hop", "server": "server's hop"}, default="hop")
     shown = own.select(
         _seconds("t_ns"), _ms("rtt_ns"), "ladder", "ttl", series=pl.format("{} {}", ladder, "ttl"), part=pl.lit("")

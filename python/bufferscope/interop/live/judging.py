@@ -6,6 +6,7 @@ from typing import cast
 from bufferscope import _core
 from bufferscope.base.errors import InputError
 from bufferscope.interop.live.rebuilding import observations
+from bufferscope.store.live import live_of
 from bufferscope.store.run import BaseRun
 from bufferscope.store.schema import Mismatch, plain
 from bufferscope.store.typed import check_of
@@ -19,6 +20,9 @@ def judge(run: BaseRun) -> LiveVerdict:
 
     Raises `InputError` if the run is no live measurement.
     """
+    live = live_of(run.meta["summary"])
+    if live is not None and "monitor" in live:
+        raise InputError(f"{run.id}: was watched without load, so there is no queue to judge; see its episodes")
     try:
         found = json.loads(_core.judge(json.dumps(observations(run))))
         plain(found, "verdict")

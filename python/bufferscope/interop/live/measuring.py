@@ -2,7 +2,8 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -14,13 +15,14 @@ from bufferscope.base import machine
 from bufferscope.base.errors import EngineError, printable
 from bufferscope.engines import live as engine
 from bufferscope.engines.live import events
-from bufferscope.engines.live.events import EndEvent, Event, StartEvent
+from bufferscope.engines.live.events import EndEvent, Event, LoadedEvent, StartEvent
 from bufferscope.engines.live.measurement import Measurement, interruptible
 from bufferscope.engines.live.observations import Observations
 from bufferscope.engines.live.program import NAME, Request
 from bufferscope.interop import external_runs as observed
 from bufferscope.interop.external_runs import Observation, TrafficEntry
-from bufferscope.interop.live import records
+from bufferscope.interop.live import monitoring, records
+from bufferscope.interop.live.monitoring import Samples
 from bufferscope.interop.live.names import CLIENT, ECHOES, SERVER, load_name
 from bufferscope.store.live import LiveMeasurement
 from bufferscope.store.run import Run
@@ -31,6 +33,7 @@ Watch = Callable[[Event], None]
 """Called with each event."""
 DIRECTIONS: tuple[Direction, ...] = ("down", "up")
 FIGURES = ("live", "rtt_cdf")
+NOT_MEASURED = ("transfers", "estimates", "round_trips", "retransmissions")
 PORT = re.compile(r"(?<=\]):\d+$|^(?P<host>[^:]+):\d+$")
 
 
@@ -43,12 +46,22 @@ class _Seen:
     warnings: list[str] = field(default_factory=list)
     size: int = 0
     digest: Any = field(default_factory=hashlib.sha256)
+    directory: Path | None = None
+    """Where samples may be kept until the end."""
+    samples: Samples | None = None
+    """Those of a connection that is watched."""
 
     def take(self, event: Event, line: bytes) -> None:
         self.size += len(line) + 1
         self.digest.update(line + b"\n")
         if event["event"] == "start":
             self.start = event
+            if event.get("continuous") and self.directory and self.samples is None:
+                self.samples = Samples(self.directory)
+        elif event["event"] == "samples" and self.samples:
+            self.samples.take(event["phase"])
+        elif event["event"] == "episode" and self.samples:
+            self.samples.tell(event["episode"])
         elif event["event"] == "end":
             self.end = event
         elif event["event"] == "warning":
@@ -72,13 +85,16 @@ def measure(request: Request, out: Path = Path("results"), watch: Watch = lambda
     """
     directory = out / experiment(request)
     prepare(directory)  # refuse it before anything is measured
-    seen = _Seen()
+    seen = _Seen(directory=directory)
     begin = monotonic()
-    with Measurement(request) as measurement, interruptible(measurement):
-        for event, line in measurement.events():
-            seen.take(event, line)
-            watch(event)
-    run = _stored(seen, experiment(request), out, monotonic() - begin)
+    with _closing_samples(seen):
+        with Measurement(request) as measurement, interruptible(measurement):
+            for event, line in measurement.events():
+                seen.take(event, line)
+                if event["event"] == "loaded":
+                    _store_loaded(event, line, experiment(request), out)
+                watch(event)
+        run = _stored(seen, experiment(request), out, monotonic() - begin)
     return StoredMeasurement(run, measurement.was_stopped and not run.meta["summary"]["live"]["complete"])
 
 
@@ -87,11 +103,29 @@ def read_events(lines: Iterable[bytes], out: Path = Path("results")) -> Run:
 
     Raises as `measure`.
     """
-    seen = _Seen()
-    for line in lines:
-        seen.take(events.read(line.rstrip(b"\n")), line.rstrip(b"\n"))
-    host = seen.start["host"] if seen.start else ""
-    return _stored(seen, _name(host), out, None)
+    out.mkdir(parents=True, exist_ok=True)
+    seen = _Seen(directory=out)
+    with _closing_samples(seen):
+        for line in lines:
+            seen.take(events.read(line.rstrip(b"\n")), line.rstrip(b"\n"))
+        host = seen.start["host"] if seen.start else ""
+        return _stored(seen, _name(host), out, None)
+
+
+@contextmanager
+def _closing_samples(seen: _Seen) -> Iterator[None]:
+    """Within the block, samples may be kept in files, which are removed after it."""
+    try:
+        yield
+    finally:
+        if seen.samples:
+            seen.samples.close()
+
+
+def _store_loaded(event: LoadedEvent, line: bytes, name: str, out: Path) -> Run:
+    """Store a test with load that was made while the connection was watched, as a run of its own."""
+    seen = _Seen(start=event["start"], end=event["end"], size=len(line), digest=hashlib.sha256(line))
+    return _store(name, event["start"], seen, out, None)
 
 
 def _stored(seen: _Seen, name: str, out: Path, wall_s: float | None) -> Run:
@@ -119,32 +153,39 @@ def _store(name: str, start: StartEvent, seen: _Seen, out: Path, wall_s: float |
     assert seen.end, "checked by the caller"
     end = seen.end
     observations = end["observations"]
+    samples = seen.samples
     observation = Observation(
         name=name,
-        title=f"Live measurement of the connection to {printable(start['host'])}",
+        title=f"{'Watching' if samples else 'Live measurement of'} the connection to {printable(start['host'])}",
         engine=engine.ENGINE.name,
         tool=NAME,
         version=start["version"],
         sources=[{"file": _events(start), "bytes": seen.size, "sha256": seen.digest.hexdigest()}],
-        duration_ns=records.duration_ns(observations),
+        duration_ns=monitoring.duration_ns(end) if samples else records.duration_ns(observations),
         traffic=_traffic(observations),
         hosts=(CLIENT, SERVER),
         warmup_ns=_idle_ns(observations),
         started=_moment(start["realtime_ns"]),
         sample_interval_ns=_interval_ns(observations),
-        not_measured=("transfers", "estimates", "round_trips", "retransmissions"),
-        warnings=list(dict.fromkeys([*seen.warnings, *end["verdict"]["warnings"], *_partial(end)])),
+        not_measured=(*NOT_MEASURED, *(("flows",) if samples else ())),
+        warnings=list(dict.fromkeys([*seen.warnings, *end["verdict"]["warnings"], *_partial(end), *_left_out(seen)])),
         figures=FIGURES,
-        live=_live(start, end),
+        live=_live(start, end, samples),
         wall_s=wall_s,
         machine=machine.describe(),
     )
-    return observed.store(observation, records.frames(observations), out)
+    return observed.store(observation, samples.whole() if samples else records.frames(observations), out)
 
 
-def _live(start: StartEvent, end: EndEvent) -> LiveMeasurement:
+def _left_out(seen: _Seen) -> list[str]:
+    if not seen.samples or not seen.samples.left_out:
+        return []
+    return [f"{seen.samples.left_out} more episodes are not listed; the tables have their samples."]
+
+
+def _live(start: StartEvent, end: EndEvent, samples: Samples | None) -> LiveMeasurement:
     observations = end["observations"]
-    return {
+    found: LiveMeasurement = {
         "host": start["host"],
         "address": start["address"],
         "client": {"version": start["version"], **start["client"]},
@@ -153,10 +194,13 @@ def _live(start: StartEvent, end: EndEvent) -> LiveMeasurement:
         "reason": end["reason"],
         "parameters": observations.get("parameters") or start["parameters"],
         "ends": observations["ends"],
-        "phases": records.phases(observations),
+        "phases": samples.phases(end) if samples else records.phases(observations),
         "accuracy": end.get("accuracy", {}),
-        "verdict": _moved(end["verdict"], records.origin_ns(observations)),
+        "verdict": _moved(end["verdict"], 0 if samples else records.origin_ns(observations)),
     }
+    if samples and (monitor := end.get("monitor")):
+        found["monitor"], found["episodes"] = monitor, samples.episodes
+    return found
 
 
 def _moved(verdict: LiveVerdict, begin_ns: int) -> LiveVerdict:

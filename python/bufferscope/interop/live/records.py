@@ -25,18 +25,23 @@ def duration_ns(observations: Observations) -> int:
     return max(_times(observations), default=0) - origin_ns(observations)
 
 
+def alone(phase: ObservedPhase) -> Observations:
+    """A phase as observations of its own."""
+    return {"phases": [phase], "ends": {"client": {}, "server": {}}}
+
+
 def frames(observations: Observations) -> "dict[str, pl.DataFrame]":
     """The tables by their names; those without rows are left out."""
     import polars as pl
 
     begin = origin_ns(observations)
     rows = {
-        "probes": [*_echoes(observations), *_tcp_probes(observations)],
+        "probes": [*_echoes(observations), *tcp_probes(observations)],
         "one_way": list(_one_way(observations)),
         "flows": [*_flows(observations), *_received(observations)],
-        "queues": list(_queues(observations)),
-        "hops": list(_hops(observations)),
-        "stages": list(_stages(observations)),
+        "queues": list(queues(observations)),
+        "hops": list(hops(observations)),
+        "stages": list(stages(observations)),
     }
     made = {}
     for table, found in rows.items():
@@ -113,7 +118,8 @@ def _echoes(observations: Observations) -> Iterator[dict[str, Any]]:
         yield {"probe": ECHOES, "seq": seq, "sent_ns": echo["t_ns"], "rtt_ns": echo.get("rtt_ns")}
 
 
-def _tcp_probes(observations: Observations) -> Iterator[dict[str, Any]]:
+def tcp_probes(observations: Observations) -> Iterator[dict[str, Any]]:
+    """The probes over TCP."""
     counts: dict[str, int] = {}
     for phase in observations["phases"]:
         for each in phase.get("tcp_probes", ()):
@@ -173,7 +179,8 @@ def _received(observations: Observations) -> Iterator[dict[str, Any]]:
             yield {"t_ns": each["t_ns"], "flow": name, "delivered_bytes": each["bytes"], **empty}
 
 
-def _queues(observations: Observations) -> Iterator[dict[str, Any]]:
+def queues(observations: Observations) -> Iterator[dict[str, Any]]:
+    """The queueing disciplines and rings of both ends."""
     for phase in observations["phases"]:
         for each in phase.get("local", ()):
             common = {"t_ns": each["t_ns"], "port": PORTS[each["end"]]}
@@ -184,7 +191,8 @@ def _queues(observations: Observations) -> Iterator[dict[str, Any]]:
                 yield {**common, "layer": "ring", "bytes": ring, "dropped": None, "inflight_bytes": ring}
 
 
-def _hops(observations: Observations) -> Iterator[dict[str, Any]]:
+def hops(observations: Observations) -> Iterator[dict[str, Any]]:
+    """The answers of the hops."""
     for phase in observations["phases"]:
         for each in phase.get("ladder", ()):
             yield {
@@ -198,7 +206,8 @@ def _hops(observations: Observations) -> Iterator[dict[str, Any]]:
             }
 
 
-def _stages(observations: Observations) -> Iterator[dict[str, Any]]:
+def stages(observations: Observations) -> Iterator[dict[str, Any]]:
+    """The delays in the ends."""
     for phase in observations["phases"]:
         for each in phase.get("stages", ()):
             yield {key: each[key] for key in ("t_ns", "end", "stage", "delay_ns")}
