@@ -21,6 +21,7 @@ use crate::wire::load::SendBuffer;
 use crate::wire::token::Token;
 
 pub mod monitor;
+mod table;
 
 /// Its options.
 #[derive(Debug, Args)]
@@ -70,6 +71,9 @@ pub struct MeasureArguments {
     /// Print what happens as lines of JSON
     #[arg(long)]
     events: bool,
+    /// Print one JSON document at the end, which has the keys of the last line of --events except for the observations
+    #[arg(long, conflicts_with = "events")]
+    json: bool,
     /// Use IPv4
     #[arg(short = '4', conflicts_with = "v6")]
     v4: bool,
@@ -108,7 +112,8 @@ pub async fn run(arguments: &MeasureArguments) -> Result<ExitCode, String> {
     if arguments.continuous {
         return monitor::run(arguments, settings, &interrupted).await;
     }
-    let printer = Printer { events: arguments.events, host: &arguments.host, settings: &settings };
+    let (events, json) = (arguments.events, arguments.json);
+    let printer = Printer { events, json, host: &arguments.host, settings: &settings };
     let measurement =
         measure(&settings, &interrupted, |event| printer.event(&event)).await.map_err(|error| error.to_string())?;
     let observed = observations(&measurement, settings.interval.as_nanos() as u64);
@@ -176,6 +181,7 @@ fn resolve(host: &str, v4: bool, v6: bool) -> Result<SocketAddr, String> {
 /// Prints what happens: as JSON for a program, or as text.
 struct Printer<'a> {
     events: bool,
+    json: bool,
     host: &'a str,
     settings: &'a Settings,
 }
@@ -227,10 +233,15 @@ impl Printer<'_> {
         if let Some(reason) = &measurement.ended_early {
             self.text(&format!("the test ended early: {reason}"));
         }
+        if self.json {
+            print_document(end(measurement, observed, verdict));
+            return;
+        }
         let mut out = io::stdout().lock();
         for sentence in &verdict.sentences {
             let _ = writeln!(out, "{sentence}");
         }
+        let _ = write!(out, "\n{}", table::numbers(verdict));
     }
 
     fn line(&self, event: &serde_json::Value) {
@@ -247,6 +258,14 @@ fn print_line(event: &serde_json::Value) {
     let mut out = io::stdout().lock();
     let _ = writeln!(out, "{event}");
     let _ = out.flush();
+}
+
+/// The last event as a document of its own, without the observations, which are long.
+fn print_document(mut event: serde_json::Value) {
+    if let Some(keys) = event.as_object_mut() {
+        keys.retain(|key, _| key != "event" && key != "observations");
+    }
+    print_line(&event);
 }
 
 /// The event with which a test begins.

@@ -166,7 +166,11 @@ impl Printer<'_> {
         print_line(&json!({"event": "loaded", "start": began, "end": ended}));
     }
 
+    /// Standard output has the episodes, unless it has a document.
     fn episode(&self, episode: &Episode) {
+        if self.arguments.json {
+            return self.text(&self.line(episode));
+        }
         let _ = write!(io::stderr(), "{}", self.clear());
         let mut out = io::stdout().lock();
         let _ = writeln!(out, "{}", self.line(episode));
@@ -231,7 +235,7 @@ impl Printer<'_> {
 
     fn end(&self, watched: &Watched) {
         let verdict = watched.summary.verdict(|t_ns| self.clock(t_ns));
-        if !self.arguments.events {
+        if !self.arguments.events && !self.arguments.json {
             let mut out = io::stdout().lock();
             let _ = write!(io::stderr(), "{}", self.clear());
             for sentence in &verdict.sentences {
@@ -247,7 +251,7 @@ impl Printer<'_> {
             ends: Ends { client, server },
             parameters: Parameters { probe_interval_ns: Some(INTERVAL.as_nanos() as i64), ..Parameters::default() },
         };
-        print_line(&json!({
+        let event = json!({
             "event": "end",
             "complete": true,
             "reason": null,
@@ -255,7 +259,8 @@ impl Printer<'_> {
             "verdict": verdict,
             "monitor": watched.summary,
             "accuracy": accuracy(watched.stamped_by_kernel, &watched.send_errors_ns),
-        }));
+        });
+        if self.arguments.json { super::print_document(event) } else { print_line(&event) }
     }
 }
 

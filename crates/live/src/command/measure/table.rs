@@ -1,0 +1,212 @@
+//! The numbers of a test as plain text.
+
+use std::fmt::Write;
+
+use bufferscope_verdict::Verdict;
+use bufferscope_verdict::input::{Direction, PhaseKind};
+use bufferscope_verdict::verdict::{Confidence, DirectionNumbers, PhaseVerdict, Spread};
+
+/// What is written for a number that is not known.
+const UNKNOWN: &str = "-";
+/// Spaces between two columns.
+const GAP: usize = 2;
+
+/// The numbers of each phase and direction, and how grades are given.
+pub(super) fn numbers(verdict: &Verdict) -> String {
+    let mut rows =
+        vec![words(&["Round trip (ms)", "p50", "p95", "p99", "max", "added p95", "grade", "RPM (confidence)"])];
+    rows.push([vec!["idle".to_owned()], spread(&verdict.idle.rtt), words(&[UNKNOWN; 3])].concat());
+    rows.extend(verdict.phases.iter().map(phase));
+    let mut text = aligned(&rows);
+    let loaded: Vec<Vec<String>> = verdict.phases.iter().flat_map(directions).collect();
+    if !loaded.is_empty() {
+        let heads = [
+            "Later one way (ms)",
+            "p50",
+            "p95",
+            "p99",
+            "max",
+            "lost",
+            "Mbit/s",
+            "filled in (s)",
+            "buffer (ms)",
+            "buffer (kB)",
+        ];
+        text.push('\n');
+        text.push_str(&aligned(&[vec![words(&heads)], loaded].concat()));
+        let _ = write!(text, "\nGrades by {}:\n ", verdict.grade_table.statistic);
+        for (at, step) in verdict.grade_table.steps.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            let _ = match step.below_ns {
+                Some(ns) => write!(text, "{comma} {} below {} ms", step.grade.name(), ms(Some(ns))),
+                None => write!(text, "{comma} {} otherwise", step.grade.name()),
+            };
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn words(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+fn phase(phase: &PhaseVerdict) -> Vec<String> {
+    let confidence = match phase.rpm.confidence {
+        Some(Confidence::High) => "high",
+        Some(Confidence::Medium) => "medium",
+        Some(Confidence::Low) => "low",
+        None => "unknown",
+    };
+    let rpm = phase.rpm.rpm.map_or(UNKNOWN.to_owned(), |rpm| format!("{rpm:.0} ({confidence})"));
+    let grade = phase.grade.map_or(UNKNOWN.to_owned(), |grade| grade.name().to_owned());
+    let added = percentile(&phase.numbers.added, phase.numbers.added.p95_ns);
+    [vec![name(phase.kind).to_owned()], spread(&phase.numbers.loaded), vec![added, grade, rpm]].concat()
+}
+
+/// The directions that are loaded, and those that are late all the same.
+fn directions(phase: &PhaseVerdict) -> Vec<Vec<String>> {
+    let shown = phase.numbers.directions.iter().filter(|numbers| numbers.loaded || numbers.rises);
+    shown.map(|numbers| direction(phase.kind, numbers)).collect()
+}
+
+fn direction(kind: PhaseKind, numbers: &DirectionNumbers) -> Vec<String> {
+    let way = if numbers.direction == Direction::Down { "down" } else { "up" };
+    let or_unknown = |found: Option<String>| found.unwrap_or_else(|| UNKNOWN.to_owned());
+    let buffer = numbers.buffer.as_ref();
+    let rest = [
+        numbers.loss.map(|loss| format!("{:.1} %", 100.0 * loss)),
+        numbers.goodput.as_ref().map(|goodput| significant(goodput.mean_bps as f64 / 1e6)),
+        numbers.fill_ns.map(|ns| format!("{:.1}", ns as f64 / 1e9)),
+        buffer.map(|buffer| ms(Some(buffer.delay_ns))),
+        buffer.and_then(|buffer| buffer.bytes).map(|bytes| format!("{:.0}", bytes as f64 / 1e3)),
+    ];
+    [vec![format!("{}, {way}", name(kind))], spread(&numbers.added), rest.map(or_unknown).to_vec()].concat()
+}
+
+fn name(kind: PhaseKind) -> &'static str {
+    match kind {
+        PhaseKind::Both => "both directions",
+        PhaseKind::CoolDown => "cool-down",
+        kind => kind.name(),
+    }
+}
+
+fn spread(found: &Spread) -> Vec<String> {
+    let percentiles = [found.p50_ns, found.p95_ns, found.p99_ns].map(|value| percentile(found, value));
+    [percentiles.to_vec(), vec![ms(found.max_ns)]].concat()
+}
+
+/// A percentile that falls among the lost probes is longer than the longest delay that is known.
+fn percentile(of: &Spread, value: Option<i64>) -> String {
+    match value {
+        None if of.censored => format!("> {}", ms(of.max_ns)),
+        value => ms(value),
+    }
+}
+
+/// A time in milliseconds, with a decimal if it is short.
+fn ms(ns: Option<i64>) -> String {
+    let Some(ns) = ns else { return UNKNOWN.to_owned() };
+    let value = ns as f64 / 1e6;
+    let value = if value.abs() < 0.05 { 0.0 } else { value };
+    if value.abs() < 99.95 { format!("{value:.1}") } else { format!("{value:.0}") }
+}
+
+/// A rate with three digits.
+fn significant(value: f64) -> String {
+    match value {
+        ..9.995 => format!("{value:.2}"),
+        ..99.95 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// Columns of the width of their widest cell, the first one aligned to the left.
+fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width =
+        |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, &width))| match at {
+            0 => format!("{cell:<width$}"),
+            _ => format!("{:GAP$}{cell:>width$}", ""),
+        });
+        text.push_str(cells.collect::<String>().trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use bufferscope_verdict::Observations;
+    use bufferscope_verdict::input::{Echo, GoodputSample, Phase};
+
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    /// Ten seconds idle at 12 ms, and ten of an upload of 8 Mbit/s behind a queue of 90 ms.
+    fn observed() -> Observations {
+        let phase = |kind: PhaseKind, start: i64, up_ms: i64| {
+            let times = (0..500).map(|at| (start * 1000 + at * 20) * MS);
+            let echoes = times.clone().map(|t_ns| Echo {
+                t_ns,
+                rtt_ns: Some((12 + up_ms) * MS),
+                up_ns: Some((6 + up_ms) * MS),
+                down_ns: Some(6 * MS),
+                lost: None,
+            });
+            let counted = times.enumerate().filter(|_| up_ms > 0).map(|(at, t_ns)| GoodputSample {
+                t_ns,
+                direction: Direction::Up,
+                bytes: at as u64 * 20_000,
+            });
+            Phase {
+                kind,
+                start_ns: start * 1000 * MS,
+                end_ns: (start + 10) * 1000 * MS,
+                echoes: echoes.collect(),
+                goodput: counted.collect(),
+                ..Phase::default()
+            }
+        };
+        Observations {
+            phases: vec![
+                phase(PhaseKind::Idle, 0, 0),
+                phase(PhaseKind::Upload, 10, 90),
+                phase(PhaseKind::CoolDown, 20, 0),
+            ],
+            ..Observations::default()
+        }
+    }
+
+    #[test]
+    fn each_phase_and_each_loaded_direction_has_its_numbers() {
+        let text = numbers(&bufferscope_verdict::judge(&observed()));
+        let row = |begin: &str| {
+            let line = text.lines().find(|line| line.starts_with(begin)).unwrap_or_else(|| panic!("{begin}: {text}"));
+            line[begin.len()..].split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(row("idle "), "12.0 12.0 12.0 12.0 - - -");
+        assert_eq!(row("upload "), "102 102 102 102 90.0 C -");
+        // 90 ms of 8 Mbit/s are 90 kB, and headers.
+        assert_eq!(row("upload, up "), "90.0 90.0 90.0 90.0 0.0 % 8.00 0.0 90.0 93");
+        assert!(text.contains("A+ below 5.0 ms, A below 30.0 ms"), "{text}");
+        assert!(text.lines().all(|line| line.len() <= 120 || line.starts_with("Grades by ")), "{text}");
+    }
+
+    #[test]
+    fn nothing_known_is_a_dash_and_no_number() {
+        let text = numbers(&bufferscope_verdict::judge(&Observations::default()));
+        assert_eq!(
+            text.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>(),
+            ["idle", "-", "-", "-", "-", "-", "-", "-"]
+        );
+        let censored = Spread { count: 10, lost: 5, max_ns: Some(20 * MS), censored: true, ..Spread::default() };
+        assert_eq!(spread(&censored), ["> 20.0", "> 20.0", "> 20.0", "20.0"]);
+    }
+}
