@@ -28,6 +28,7 @@ mod rpm;
 mod sentences;
 mod series;
 mod statistics;
+mod tcp_only;
 pub mod verdict;
 mod words;
 
@@ -39,6 +40,14 @@ use crate::ladder::Lengths;
 
 /// The verdict about a live test.
 pub fn judge(observations: &Observations) -> Verdict {
+    match tcp_only::substituted(observations) {
+        Some(handshakes) => tcp_only::marked(judge_echoes(&handshakes, false)),
+        None => judge_echoes(observations, true),
+    }
+}
+
+/// The same from the echoes alone; `locates`: whether they can show the place of a queue.
+fn judge_echoes(observations: &Observations, locates: bool) -> Verdict {
     let baseline = Baseline::of(observations);
     let lengths = Lengths::of(observations);
     let mut loaded: Vec<_> = observations.phases.iter().filter(|phase| !phase.kind.loaded().is_empty()).collect();
@@ -46,7 +55,10 @@ pub fn judge(observations: &Observations) -> Verdict {
     let assessed: Vec<_> =
         loaded.into_iter().map(|phase| assess::assess(observations, &baseline, lengths, phase)).collect();
     let notes: Vec<String> = assessed.iter().flat_map(|phase| phase.warnings.clone()).collect();
-    let phases: Vec<_> = assessed.into_iter().map(|phase| phase.verdict).collect();
+    let mut phases: Vec<_> = assessed.into_iter().map(|phase| phase.verdict).collect();
+    if !locates {
+        phases.iter_mut().for_each(|phase| phase.locations.clear());
+    }
     let idle = baseline.idle(&observations.phases);
     let mut warnings = evidence::warnings(observations, &baseline, lengths, &phases);
     for note in notes {

@@ -28,6 +28,8 @@ const DRAIN: Duration = Duration::from_secs(10);
 const FIRST_FLOWS: u16 = 4;
 const MORE_FLOWS: u16 = 4;
 const MOST_FLOWS: u16 = 16;
+/// Without UDP, a verdict needs so many new connections in a phase.
+const ENOUGH_HANDSHAKES: usize = 25;
 /// The server sends its records within this time.
 const RECORDS: Duration = Duration::from_secs(30);
 
@@ -53,6 +55,10 @@ pub(super) struct TestRun<'a> {
     received: u64,
     heard: (u64, u64),
     last_alive_ns: u64,
+    /// Whether UDP is not answered: then new TCP connections show the round trip.
+    over_tcp: bool,
+    /// When the server said something over TCP, on the monotonic clock.
+    said_ns: u64,
 }
 
 impl<'a> TestRun<'a> {
@@ -99,6 +105,8 @@ impl<'a> TestRun<'a> {
             received: 0,
             heard: (0, now_ns),
             last_alive_ns: now_ns,
+            over_tcp: false,
+            said_ns: now_ns,
             welcome,
         })
     }
@@ -129,10 +137,8 @@ impl<'a> TestRun<'a> {
             self.check().await?;
             tokio::time::sleep(TICK / 4).await;
         }
-        Err(Early::of(format!(
-            "the server answers over TCP but not over UDP: does a firewall let UDP port {} through?",
-            self.settings.server.port()
-        )))
+        self.over_tcp = true;
+        Ok(())
     }
 
     async fn phase(&mut self, kind: PhaseKind, report: &mut impl FnMut(Event<'_>)) -> Result<(), Early> {
@@ -170,7 +176,8 @@ impl<'a> TestRun<'a> {
                 if self.settings.flows.is_none() && loads.flows < MOST_FLOWS && growth.is_wanted(elapsed_ns, fastest) {
                     self.add_flows(kind, &mut loads, MORE_FLOWS);
                 }
-                if has_levelled(&self.echoes_since(start_ns), elapsed_ns) {
+                let trips = self.echoes_since(start_ns);
+                if has_levelled(&trips, elapsed_ns) && (!self.over_tcp || trips.len() >= ENOUGH_HANDSHAKES) {
                     self.last_phase().levelled = Some(true);
                     break Ok(());
                 }
@@ -197,8 +204,10 @@ impl<'a> TestRun<'a> {
         loop {
             tokio::time::sleep(TICK).await;
             self.check().await?;
-            let recent = self.echoes_since(realtime_ns().saturating_sub(500 * MS));
-            let is_empty = recent.len() >= 5 && recent.iter().all(|(_, rtt_ns)| *rtt_ns <= idle_ns * 3 / 2 + 2 * MS);
+            let (span_ns, enough) = if self.over_tcp { (2 * SECOND, 4) } else { (500 * MS, 5) };
+            let recent = self.echoes_since(realtime_ns().saturating_sub(span_ns));
+            let is_empty =
+                recent.len() >= enough && recent.iter().all(|(_, rtt_ns)| *rtt_ns <= idle_ns * 3 / 2 + 2 * MS);
             if is_empty && begun.elapsed() > Duration::from_secs(1) || begun.elapsed() > DRAIN {
                 return Ok(());
             }
@@ -222,7 +231,7 @@ impl<'a> TestRun<'a> {
         if received != self.heard.0 {
             self.heard = (received, now_ns);
         }
-        let heard_ns = heard.max(self.heard.1);
+        let heard_ns = heard.max(self.heard.1).max(if self.over_tcp { self.said_ns } else { 0 });
         if now_ns.saturating_sub(heard_ns) > SILENCE_NS {
             return Err(Early::without_server(format!(
                 "nothing was heard of the server for {} s",
@@ -236,7 +245,7 @@ impl<'a> TestRun<'a> {
         while let Some(answer) = self.control.poll() {
             match answer {
                 Ok(Answer::Refused { reason }) => return Err(Early::of(reason)),
-                Ok(_) => {}
+                Ok(_) => self.said_ns = now_ns,
                 Err(_) => return Err(Early::without_server("the server closed the connection")),
             }
         }
@@ -300,6 +309,11 @@ impl<'a> TestRun<'a> {
 
     /// Round trips of the echoes since a time: when each was sent after that, and how long it took.
     fn echoes_since(&self, start_ns: u64) -> Vec<(u64, u64)> {
+        if self.over_tcp {
+            let found = self.exchanges.lock().unwrap_or_else(PoisonError::into_inner);
+            let since = found.iter().filter(|exchange| exchange.t_ns >= start_ns);
+            return since.filter_map(|exchange| Some((exchange.t_ns - start_ns, exchange.connect_ns?))).collect();
+        }
         let log = self.log.lock();
         let from = log.probes.partition_point(|probe| probe.t_ns < start_ns);
         let echoes = log.probes[from..].iter().filter(|probe| probe.ttl == 0);
@@ -307,11 +321,18 @@ impl<'a> TestRun<'a> {
     }
 
     fn idle_rtt_ns(&self) -> u64 {
+        if self.over_tcp {
+            return self.echoes_since(0).iter().map(|(_, rtt_ns)| *rtt_ns).min().unwrap_or(0);
+        }
         let log = self.log.lock();
         log.probes.iter().filter(|probe| probe.ttl == 0).filter_map(Probe::rtt_ns).min().unwrap_or(0)
     }
 
     fn last_rtt_ns(&self) -> Option<u64> {
+        if self.over_tcp {
+            let found = self.exchanges.lock().unwrap_or_else(PoisonError::into_inner);
+            return found.iter().rev().find_map(|exchange| exchange.connect_ns);
+        }
         let log = self.log.lock();
         log.probes.iter().rev().filter(|probe| probe.ttl == 0).take(200).find_map(Probe::rtt_ns)
     }
@@ -353,6 +374,12 @@ impl<'a> TestRun<'a> {
         let mut ended_early = early.map(|early| early.reason);
         if server.is_none() && ended_early.is_none() {
             ended_early = Some("the server did not send its records".to_owned());
+        }
+        if self.over_tcp {
+            warnings.push(format!(
+                "the server answers over TCP but not over UDP: does a firewall let UDP port {} through?",
+                self.settings.server.port()
+            ));
         }
         if server.as_ref().is_some_and(|server| server.shared) || self.welcome.shares {
             warnings.push("another test used the server at the same time".to_owned());

@@ -1,0 +1,151 @@
+//! Tests in which UDP does not come through, or hardly: the handshakes of new TCP connections take the place of the echoes.
+//!
+//! They show how much delay load adds, but neither its direction nor the hop where it begins.
+
+use crate::Observations;
+use crate::input::{Echo, Lost, Phase, PhaseKind, TcpProbeKind};
+use crate::statistics::median;
+use crate::verdict::Verdict;
+
+/// UDP hardly comes through if fewer of the idle path's echoes are answered ...
+const FEW: f64 = 0.5;
+/// ... although at least so many handshakes succeed.
+const MOST: f64 = 0.9;
+/// A lost SYN is sent again after this time (RFC 6298), so a handshake that takes longer than that was lost, not late ...
+const RETRY_NS: i64 = 1_000_000_000;
+/// ... unless many others take nearly as long.
+const LATE_NS: f64 = 5e8;
+
+const WARNING: &str = "UDP does not come through, or hardly: a firewall or a network treats it unlike TCP. The delays are those of new TCP \
+                       connections. In which direction the delay is, and at which hop it begins, cannot be told.";
+
+/// The observations with handshakes in place of echoes; `None`: UDP comes through, or TCP does not either.
+pub(crate) fn substituted(observations: &Observations) -> Option<Observations> {
+    let idle = || observations.phases.iter().filter(|phase| phase.kind == PhaseKind::Idle);
+    let part = |answered: usize, all: usize| answered as f64 / all.max(1) as f64;
+    let echoes = idle().flat_map(|phase| &phase.echoes);
+    let (sent, answered) =
+        echoes.fold((0, 0), |(sent, answered), echo| (sent + 1, answered + usize::from(echo.rtt_ns.is_some())));
+    let handshakes = idle().flat_map(handshakes);
+    let (tried, succeeded) =
+        handshakes.fold((0, 0), |(all, some), echo| (all + 1, some + usize::from(echo.rtt_ns.is_some())));
+    if succeeded == 0 || part(succeeded, tried) < MOST || (sent > 0 && part(answered, sent) >= FEW) {
+        return None;
+    }
+    let phases = observations.phases.iter().map(|phase| Phase { echoes: handshakes_of(phase), ..phase.clone() });
+    Some(Observations { phases: phases.collect(), ..observations.clone() })
+}
+
+/// A verdict that rests on handshakes names no direction and no place.
+pub(crate) fn marked(mut verdict: Verdict) -> Verdict {
+    for phase in &mut verdict.phases {
+        for numbers in &mut phase.numbers.directions {
+            numbers.loss = None;
+        }
+    }
+    verdict.warnings.insert(0, WARNING.to_owned());
+    verdict
+}
+
+fn handshakes(phase: &Phase) -> impl Iterator<Item = Echo> + '_ {
+    phase.tcp_probes.iter().filter(|probe| probe.kind == TcpProbeKind::Connect).map(|probe| Echo {
+        t_ns: probe.t_ns,
+        rtt_ns: probe.rtt_ns,
+        lost: probe.rtt_ns.is_none().then_some(Lost::Unknown),
+        ..Echo::default()
+    })
+}
+
+fn handshakes_of(phase: &Phase) -> Vec<Echo> {
+    let mut found: Vec<Echo> = handshakes(phase).collect();
+    let middle = median(found.iter().filter_map(|echo| echo.rtt_ns).map(|rtt_ns| rtt_ns as f64));
+    if middle.is_some_and(|middle| middle < LATE_NS) {
+        for echo in found.iter_mut().filter(|echo| echo.rtt_ns.is_some_and(|rtt_ns| rtt_ns >= RETRY_NS)) {
+            (echo.rtt_ns, echo.lost) = (None, Some(Lost::Unknown));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::{Direction, GoodputSample, TcpProbe};
+    use crate::judge;
+    use crate::verdict::OutcomeKind;
+
+    const MS: i64 = 1_000_000;
+
+    /// Ten seconds idle, and ten of an upload behind a queue of 90 ms. UDP is answered `udp` times of 100.
+    fn observed(udp: i64) -> Observations {
+        let phase = |kind, start_ms: i64, queue_ms: i64| {
+            let echo = |at: i64| {
+                let rtt_ns = (at % 100 < udp).then_some((12 + queue_ms) * MS);
+                Echo {
+                    t_ns: (start_ms + at * 20) * MS,
+                    rtt_ns,
+                    lost: rtt_ns.is_none().then_some(Lost::Unknown),
+                    ..Echo::default()
+                }
+            };
+            let handshake = |at: i64| TcpProbe {
+                t_ns: (start_ms + at * 250) * MS,
+                kind: TcpProbeKind::Connect,
+                direction: None,
+                // One in forty is lost, and sent again after a second.
+                rtt_ns: Some((12 + queue_ms + if at == 7 { 1000 } else { 0 }) * MS),
+            };
+            let counted = |at: i64| GoodputSample {
+                t_ns: (start_ms + at * 100) * MS,
+                direction: Direction::Up,
+                bytes: at as u64 * 100_000,
+            };
+            Phase {
+                kind,
+                start_ns: start_ms * MS,
+                end_ns: (start_ms + 10_000) * MS,
+                echoes: (0..500).map(echo).collect(),
+                tcp_probes: (0..40).map(handshake).collect(),
+                goodput: (0..100).filter(|_| queue_ms > 0).map(counted).collect(),
+                ..Phase::default()
+            }
+        };
+        let phases = vec![
+            phase(PhaseKind::Idle, 0, 0),
+            phase(PhaseKind::Upload, 10_000, 90),
+            phase(PhaseKind::CoolDown, 20_000, 0),
+        ];
+        Observations { phases, ..Observations::default() }
+    }
+
+    #[test]
+    fn without_udp_the_handshakes_show_the_delay_but_no_place() {
+        for udp in [0, 30] {
+            let verdict = judge(&observed(udp));
+            let phase = &verdict.phases[0];
+            assert_eq!(phase.outcome.kind, OutcomeKind::Queue);
+            assert_eq!(phase.numbers.added.p50_ns, Some(90 * MS));
+            assert_eq!((phase.numbers.added.count, phase.numbers.added.lost), (40, 1));
+            assert!(
+                phase.locations.is_empty() && phase.numbers.directions.iter().all(|numbers| numbers.loss.is_none())
+            );
+            assert!(verdict.warnings[0].contains("UDP does not come through"), "{:?}", verdict.warnings);
+            assert!(verdict.sentences[2].contains("cannot tell where"), "{}", verdict.sentences[2]);
+        }
+    }
+
+    #[test]
+    fn with_udp_the_echoes_count() {
+        let verdict = judge(&observed(100));
+        assert!(!verdict.warnings.iter().any(|warning| warning.contains("UDP")), "{:?}", verdict.warnings);
+        assert_eq!(verdict.phases[0].numbers.added.count, 500);
+    }
+
+    #[test]
+    fn a_path_that_is_gone_is_not_one_without_udp() {
+        let mut gone = observed(0);
+        gone.phases.iter_mut().flat_map(|phase| &mut phase.tcp_probes).for_each(|probe| probe.rtt_ns = None);
+        assert_eq!(substituted(&gone), None);
+        assert_eq!(judge(&gone).phases[0].outcome.kind, OutcomeKind::CannotTell);
+    }
+}
