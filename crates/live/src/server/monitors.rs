@@ -84,7 +84,7 @@ impl Server {
         let mut looking = tokio::time::interval(LOOK);
         looking.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut tests = Tests::default();
-        let mut looks = 0;
+        let mut looks = 0_u64;
         loop {
             tokio::select! {
                 found = &mut reading => {
@@ -115,7 +115,7 @@ impl Server {
                 }
                 _ = looking.tick() => {
                     tests.look(realtime_ns(), self.runs_test());
-                    if looks % LOOKS_PER_SAMPLE == 0 {
+                    if looks.is_multiple_of(LOOKS_PER_SAMPLE) {
                         let sample = LocalRow { t_ns: realtime_ns(), sample: local.sample() };
                         let mut state = session.state();
                         if state.local.len() < session.most_rows() {
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(tests.take(), [[2, 4]]);
         (6..9).for_each(|second| tests.look(second, second == 8));
         assert_eq!(tests.take(), [[8, 8]]);
-        (0..1000).for_each(|second| tests.look(second, second % 2 == 0));
+        (0..1000_u64).for_each(|second| tests.look(second, second.is_multiple_of(2)));
         assert!(tests.take().len() <= MOST_TESTS);
     }
 }

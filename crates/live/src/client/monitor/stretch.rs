@@ -347,7 +347,8 @@ impl Stretch {
         }
         let to_ns = match ended {
             Ended::Wanted => watch.now_ns(),
-            Ended::Lost(_) => self.time(self.last_heard_ns()).clamp(self.start_ns, watch.now_ns()),
+            // Samples were handed over up to when something was heard last.
+            Ended::Lost(_) => self.told_ns.clamp(self.start_ns, watch.now_ns().max(self.start_ns)),
         };
         watch.monitor.end();
         watch.tell_episodes(report);
