@@ -17,7 +17,7 @@ const RETRY_NS: i64 = 1_000_000_000;
 const LATE_NS: f64 = 5e8;
 
 const WARNING: &str = "UDP does not come through, or hardly: a firewall or a network treats it unlike TCP. The delays are those of new TCP \
-                       connections. In which direction the delay is, and at which hop it begins, cannot be told.";
+                       connections. The test cannot say in which direction the delay is, nor at which hop it begins.";
 
 /// The observations with handshakes in place of echoes; `None`: UDP comes through, or TCP does not either.
 pub(crate) fn substituted(observations: &Observations) -> Option<Observations> {
