@@ -251,3 +251,31 @@ async fn a_test_goes_on_when_a_router_changes_the_port_of_the_probes() {
     let later = found.probes.iter().filter(|probe| probe.t_ns > rebound_ns + 500_000_000);
     assert!(later.clone().any(|probe| probe.reply.is_some()), "{} probes", later.count());
 }
+
+#[tokio::test]
+async fn without_udp_the_round_trips_of_tcp_are_measured_and_the_verdict_says_so() {
+    let server = Server::start(|_| {});
+    // Connections are passed on, and nothing answers UDP at this address.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (address, onward) = (listener.local_addr().unwrap(), server.address);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut onward = TcpStream::connect(onward).await.unwrap();
+                let _ = tokio::io::copy_bidirectional(&mut stream, &mut onward).await;
+            });
+        }
+    });
+    let mut settings = short(address, &server.token, &[PhaseKind::Idle, PhaseKind::Download, PhaseKind::CoolDown]);
+    (settings.idle, settings.at_most) = (Duration::from_secs(7), Duration::from_secs(7));
+    let found = measure(&settings, &AtomicBool::new(false), |_| {}).await.unwrap();
+    assert_eq!(found.ended_early, None);
+    assert!(found.probes.iter().all(|probe| probe.reply.is_none()));
+    assert!(found.warnings.iter().any(|warning| warning.contains("not over UDP")), "{:?}", found.warnings);
+    let observed = bufferscope_live::client::observe::observations(&found, 10_000_000);
+    let verdict = bufferscope_verdict::judge(&observed);
+    assert!(verdict.warnings[0].contains("UDP does not come through"), "{:?}", verdict.warnings);
+    assert!(verdict.idle.rtt.p50_ns.is_some_and(|rtt_ns| rtt_ns < 1_000_000_000), "{:?}", verdict.idle);
+    assert!(verdict.phases[0].numbers.loaded.count >= 10 && verdict.phases[0].locations.is_empty());
+    assert!(verdict.phases[0].numbers.directions.iter().any(|numbers| numbers.goodput.is_some()));
+}

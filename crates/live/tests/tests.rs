@@ -142,31 +142,3 @@ async fn two_hundred_clients_wait_for_their_turn_and_leave_nothing_behind() {
     assert_eq!(told.load(Ordering::SeqCst), CLIENTS - 1);
     until("the server's descriptors and threads are as at the beginning", || server.uses() == at_first).await;
 }
-
-#[tokio::test]
-async fn without_udp_the_round_trips_of_tcp_are_measured_and_the_verdict_says_so() {
-    let server = Server::start(|_| {});
-    // Connections are passed on, and nothing answers UDP at this address.
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let (address, onward) = (listener.local_addr().unwrap(), server.address);
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            tokio::spawn(async move {
-                let mut onward = tokio::net::TcpStream::connect(onward).await.unwrap();
-                let _ = tokio::io::copy_bidirectional(&mut stream, &mut onward).await;
-            });
-        }
-    });
-    let mut settings = short(address, &server.token, &[PhaseKind::Idle, PhaseKind::Download, PhaseKind::CoolDown]);
-    (settings.idle, settings.at_most) = (Duration::from_secs(7), Duration::from_secs(7));
-    let found = measure(&settings, &AtomicBool::new(false), |_| {}).await.unwrap();
-    assert_eq!(found.ended_early, None);
-    assert!(found.probes.iter().all(|probe| probe.reply.is_none()));
-    assert!(found.warnings.iter().any(|warning| warning.contains("not over UDP")), "{:?}", found.warnings);
-    let observed = bufferscope_live::client::observe::observations(&found, 10_000_000);
-    let verdict = bufferscope_verdict::judge(&observed);
-    assert!(verdict.warnings[0].contains("UDP does not come through"), "{:?}", verdict.warnings);
-    assert!(verdict.idle.rtt.p50_ns.is_some_and(|rtt_ns| rtt_ns < 1_000_000_000), "{:?}", verdict.idle);
-    assert!(verdict.phases[0].numbers.loaded.count >= 10 && verdict.phases[0].locations.is_empty());
-    assert!(verdict.phases[0].numbers.directions.iter().any(|numbers| numbers.goodput.is_some()));
-}
