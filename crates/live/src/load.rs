@@ -20,6 +20,7 @@ mod sender;
 pub use pace::{Budget, Pace};
 pub use receiver::receive;
 pub use sender::send;
+pub(crate) use sender::{Sampler, pool};
 
 /// A thread looks at its connection and at the request to stop at least this often.
 const LOOK: u16 = 50;
@@ -77,7 +78,7 @@ impl Shared {
     }
 
     /// These bytes were sent.
-    fn has_sent(&self, bytes: u64) {
+    pub(crate) fn has_sent(&self, bytes: u64) {
         if let Some(budget) = &self.budget {
             budget.spend(bytes);
         }
@@ -87,7 +88,7 @@ impl Shared {
     }
 
     /// These bytes were received.
-    fn has_received(&self, bytes: u64) {
+    pub(crate) fn has_received(&self, bytes: u64) {
         self.received.fetch_add(bytes, Ordering::Relaxed);
         if let Some(budget) = &self.budget {
             budget.spend(bytes);

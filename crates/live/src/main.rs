@@ -6,9 +6,13 @@ use std::process::ExitCode;
 use bufferscope_live::command::{Arguments, Command, measure, serve};
 use clap::Parser;
 
+const EVENT_INTERVAL: u32 = 8;
+const MOST_THREADS: usize = 4;
+const STACK_BYTES: usize = 1024 * 1024;
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match runtime(&arguments.command) {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error.to_string()),
     };
@@ -28,4 +32,19 @@ fn main() -> ExitCode {
 fn failed(message: &str) -> ExitCode {
     let _ = writeln!(io::stderr(), "bufferscope-live: {message}");
     ExitCode::FAILURE
+}
+
+/// A server's load to browsers runs on several threads, so that it does not delay their pings; all else is a test's own.
+fn runtime(command: &Command) -> io::Result<tokio::runtime::Runtime> {
+    let mut builder = match command {
+        Command::Serve(_) => tokio::runtime::Builder::new_multi_thread(),
+        Command::Measure(_) => tokio::runtime::Builder::new_current_thread(),
+    };
+    // Sockets are looked at after so many tasks: loads keep all threads busy.
+    builder.enable_all().event_interval(EVENT_INTERVAL);
+    if let Command::Serve(_) = command {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        builder.worker_threads(processors.clamp(2, MOST_THREADS)).thread_stack_size(STACK_BYTES);
+    }
+    builder.build()
 }

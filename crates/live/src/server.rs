@@ -28,6 +28,7 @@ pub mod queue;
 pub mod responder;
 mod running;
 pub mod session;
+pub mod web;
 
 use gate::Gate;
 use ledger::Ledger;
@@ -66,6 +67,8 @@ struct Server {
     monitors: Arc<Gate>,
     pace: Option<Arc<Pace>>,
     finished: tokio::sync::Notify,
+    /// Counts the pages that still wait for their verdict.
+    pages: Arc<()>,
 }
 
 /// The threads of the probes; they end, with every session, when this is dropped.
@@ -119,6 +122,7 @@ pub async fn serve(
         sessions: Sessions::default(),
         cookies: Cookies::new(),
         finished: tokio::sync::Notify::new(),
+        pages: Arc::default(),
     });
     let stop = Arc::new(AtomicBool::new(false));
     let threads = sockets.into_iter().map(|socket| answer_probes(socket, &server, &stop)).collect();
@@ -132,7 +136,7 @@ pub async fn serve(
     tokio::select! {
         _ = tokio::signal::ctrl_c() => {}
         _ = terminated.recv() => {}
-        () = server.finished.notified(), if server.settings.once => {}
+        () = server.finished.notified(), if server.settings.once => server.let_pages_end().await,
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use crate::local::Local;
 use crate::records::{EndRecords, GoodputRow, LocalRow, ServerRecords};
 use crate::time::{ClockWatch, MS, SECOND, monotonic_ns, realtime_ns};
 use crate::wire::control::{Answer, PhaseKind, Request, Welcome};
-use crate::wire::load::{Key, Opening, Purpose};
+use crate::wire::load::{Key, Opening, Purpose, parse_key};
 
 const TICK: Duration = Duration::from_millis(100);
 /// If nothing is heard for this long, the server or the path to it is gone.
@@ -462,13 +462,4 @@ struct Loads {
     down: Arc<Shared>,
     up: Arc<Shared>,
     flows: u16,
-}
-
-fn parse_key(text: &str) -> Option<Key> {
-    let mut key = Key::default();
-    (text.len() == 2 * key.len() && text.is_ascii()).then_some(())?;
-    for (at, byte) in key.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
-    }
-    Some(key)
 }

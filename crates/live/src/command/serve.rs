@@ -179,7 +179,9 @@ fn has_ipv6() -> bool {
 fn print_lines(listening: &[SocketAddr], token: &str) {
     let mut out = io::stdout().lock();
     let _ = writeln!(out, "Waiting for tests. On the machine whose connection you want to test:");
-    let mut lines: Vec<String> = Vec::new();
+    let (mut lines, mut pages): (Vec<String>, Vec<String>) = Default::default();
+    // Browsers do not send what is behind the #; the page needs no fingerprint.
+    let secret = token.split('-').next().unwrap_or_default();
     for address in listening {
         let hosts = if address.ip().is_unspecified() { own_addresses(address.is_ipv6()) } else { vec![address.ip()] };
         for host in hosts {
@@ -188,13 +190,19 @@ fn print_lines(listening: &[SocketAddr], token: &str) {
                 (port, host) => SocketAddr::new(host, port).to_string(),
             };
             lines.push(format!("  bufferscope measure {shown} --token {token}"));
+            pages.push(format!("http://{}/#{secret}", SocketAddr::new(host, address.port())));
         }
     }
     if lines.is_empty() {
         lines.push(format!("  bufferscope measure HOST --token {token}"));
+        pages.push(format!("http://HOST:{DEFAULT_PORT}/#{secret}"));
     }
     for line in lines {
         let _ = writeln!(out, "{line}");
+    }
+    let _ = writeln!(out, "Or open the page on a phone or any computer:");
+    for page in pages {
+        let _ = writeln!(out, "  {page}");
     }
     let _ = out.flush();
 }

@@ -42,7 +42,8 @@ pub fn send(socket: &OwnedFd, index: u16, buffer: SendBuffer, marks: Marks, shar
     });
 }
 
-fn pool() -> &'static [u8] {
+/// Random bytes for loads.
+pub(crate) fn pool() -> &'static [u8] {
     static POOL: OnceLock<Vec<u8>> = OnceLock::new();
     POOL.get_or_init(|| {
         let mut bytes = vec![0; POOL_BYTES];
@@ -62,8 +63,6 @@ struct StampedWrite {
 
 struct Sender<'a> {
     socket: &'a OwnedFd,
-    index: u16,
-    buffer: SendBuffer,
     marks: Marks,
     shared: &'a Arc<Shared>,
     /// Bytes written, as stamps count them.
@@ -73,7 +72,7 @@ struct Sender<'a> {
     data: &'static [u8],
     offset: usize,
     frame_bytes: usize,
-    unsent: i32,
+    sampler: Sampler,
     next_sample_ns: u64,
     next_mark_ns: u64,
     wants_stamps: bool,
@@ -91,17 +90,12 @@ impl<'a> Sender<'a> {
         marks: Marks,
         shared: &'a Arc<Shared>,
     ) -> io::Result<Self> {
-        if buffer == SendBuffer::Short {
-            set_int(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, FIRST_UNSENT)?;
-        }
+        let sampler = Sampler::new(socket, index, buffer, shared)?;
         // Some kernels and sockets have no stamps; then the time in the send buffer is not known.
         let counted = stamp_some_writes(socket).ok();
-        shared.log().congestion = congestion(socket);
         let now_ns = monotonic_ns();
         Ok(Self {
             socket,
-            index,
-            buffer,
             marks,
             shared,
             written: counted.map_or(0, u64::from),
@@ -110,7 +104,7 @@ impl<'a> Sender<'a> {
             // Connections do not send the same bytes at the same time.
             offset: usize::from(index) * LONGEST_FRAME / 4 % (POOL_BYTES - LONGEST_FRAME),
             frame_bytes: FIRST_FRAME,
-            unsent: FIRST_UNSENT,
+            sampler,
             next_sample_ns: now_ns + SAMPLE_NS,
             next_mark_ns: now_ns + MARK_NS,
             wants_stamps: counted.is_some(),
@@ -133,7 +127,9 @@ impl<'a> Sender<'a> {
             let now_ns = monotonic_ns();
             if now_ns >= self.next_sample_ns {
                 self.next_sample_ns = now_ns + SAMPLE_NS;
-                self.sample()?;
+                if let Some(bytes) = self.sampler.sample(self.socket, self.shared)? {
+                    self.frame_bytes = bytes.clamp(SMALLEST_FRAME, LONGEST_FRAME - FRAME_HEADER_BYTES);
+                }
                 self.wants_stamps = has_stamps;
             }
             if ready.contains(PollFlags::POLLOUT) {
@@ -260,19 +256,38 @@ impl<'a> Sender<'a> {
         }
         Ok(())
     }
+}
 
-    /// Records the connection's state, and adapts the frames and the unsent bytes to its rate.
-    fn sample(&mut self) -> io::Result<()> {
-        let info = tcp_info(self.socket)?;
+/// Samples a connection that sends load, and keeps the unsent bytes in the kernel few.
+#[derive(Debug)]
+pub(crate) struct Sampler {
+    index: u16,
+    buffer: SendBuffer,
+    unsent: i32,
+}
+
+impl Sampler {
+    /// For a connection with this number.
+    pub(crate) fn new(socket: &OwnedFd, index: u16, buffer: SendBuffer, shared: &Shared) -> io::Result<Self> {
+        if buffer == SendBuffer::Short {
+            set_int(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, FIRST_UNSENT)?;
+        }
+        shared.log().congestion = congestion(socket);
+        Ok(Self { index, buffer, unsent: FIRST_UNSENT })
+    }
+
+    /// Records the connection's state, and adapts the unsent bytes to its rate. Returns the bytes that are worth
+    /// [`REPLENISH_US`] at this rate, if it is known.
+    pub(crate) fn sample(&mut self, socket: &OwnedFd, shared: &Shared) -> io::Result<Option<usize>> {
+        let info = tcp_info(socket)?;
         let rate = info.delivery_rate.unwrap_or(0);
         let replenish = rate.saturating_mul(REPLENISH_US) / 1_000_000;
         if rate > 0 {
-            self.frame_bytes = (replenish as usize).clamp(SMALLEST_FRAME, LONGEST_FRAME - FRAME_HEADER_BYTES);
             let unsent = replenish.clamp(UNSENT[0], UNSENT[1]) as i32;
             // Not for every small change of the rate.
             if self.buffer == SendBuffer::Short && unsent.abs_diff(self.unsent) > self.unsent.unsigned_abs() / 4 {
                 self.unsent = unsent;
-                set_int(self.socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, unsent)?;
+                set_int(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, unsent)?;
             }
         }
         let mss = u64::from(info.snd_mss);
@@ -290,11 +305,11 @@ impl<'a> Sender<'a> {
             rwnd_limited_us: info.rwnd_limited_us,
             sndbuf_limited_us: info.sndbuf_limited_us,
         };
-        let mut log = self.shared.log();
+        let mut log = shared.log();
         if log.flows.len() < MOST_ROWS {
             log.flows.push(row);
         }
-        Ok(())
+        Ok((rate > 0).then_some(replenish as usize))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Accepts connections and recognises them by their first byte.
 
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use tokio::task::JoinSet;
 
 use super::gate::Pass;
 use super::limits::user;
-use super::{Server, log};
+use super::{Server, log, web};
 use crate::load::Marks;
 use crate::wire::load::{ACCEPTED, OPENING_BYTES, Opening, Purpose, REFUSED};
 use crate::wire::token::are_equal;
@@ -60,8 +61,13 @@ impl Server {
         let mut first = [0];
         match tokio::time::timeout_at(until, stream.peek(&mut first)).await {
             Ok(Ok(1)) if first[0] == TLS => {
-                if let Err(reason) = self.control(stream, from, pass, until).await {
+                if let Err(reason) = self.secured(stream, from, pass, until).await {
                     log(format_args!("a control connection ended: {reason}"));
+                }
+            }
+            Ok(Ok(1)) if web::is_http(first[0]) => {
+                if let Ok(socket) = stream.as_fd().try_clone_to_owned() {
+                    self.visit(stream, socket, from, false, pass).await;
                 }
             }
             Ok(Ok(1)) => {

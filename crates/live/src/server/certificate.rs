@@ -46,6 +46,8 @@ impl Identity {
             .with_no_client_auth()
             .with_single_cert(vec![CertificateDer::from(self.certificate.clone())], key)
             .map_err(io::Error::other)?;
+        // Browsers name it; clients name none.
+        config.alpn_protocols = vec![super::web::ALPN.to_vec()];
         // Clients never resume a connection, so tickets would only take memory.
         config.send_tls13_tickets = 0;
         Ok(TlsAcceptor::from(Arc::new(config)))

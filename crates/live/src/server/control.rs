@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,21 +13,21 @@ use super::gate::Pass;
 use super::limits::user;
 use super::running::Running;
 use super::session::Session;
-use super::{Server, log, memory, queue};
+use super::{Server, log, memory, queue, web};
 use crate::time::monotonic_ns;
 use crate::wire::SessionId;
 use crate::wire::control::{Answer, ControlError, LONGEST_REQUEST, PROTOCOL, Request, SessionLimits};
 use crate::wire::load::Key;
 
 /// A client takes an answer within this time, or it is gone.
-const READING_TIME: Duration = Duration::from_secs(10);
+pub(super) const READING_TIME: Duration = Duration::from_secs(10);
 /// The kernel gives up a connection whose peer acknowledges nothing for this long.
-const PATIENCE_MS: u32 = 15_000;
+pub(super) const PATIENCE_MS: u32 = 15_000;
 
 impl Server {
-    /// Takes a client's control connection, and runs its test when it is its turn.
-    pub(super) async fn control(
-        &self,
+    /// Takes a connection of TLS: a client's control connection, or a browser's.
+    pub(super) async fn secured(
+        self: Arc<Self>,
         stream: TcpStream,
         from: SocketAddr,
         pass: Pass,
@@ -38,7 +39,26 @@ impl Server {
             return Err(io::Error::other("its address has connected too often in the past hour").into());
         }
         let accepted = tokio::time::timeout_at(until, self.acceptor.accept(stream)).await;
-        let mut stream = accepted.map_err(|_| timed_out())??;
+        let stream = accepted.map_err(|_| timed_out())??;
+        if stream.get_ref().1.alpn_protocol() == Some(web::ALPN) {
+            let socket = stream.get_ref().0.as_fd().try_clone_to_owned()?;
+            self.visit(stream, socket, from, true, pass).await;
+            return Ok(());
+        }
+        self.converse(stream, from, pass, until).await
+    }
+
+    /// Talks with a client from its hello to the end of its test.
+    pub(super) async fn converse<S>(
+        &self,
+        mut stream: S,
+        from: SocketAddr,
+        pass: Pass,
+        until: tokio::time::Instant,
+    ) -> Result<(), ControlError>
+    where
+        S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+    {
         let request = tokio::time::timeout_at(until, crate::wire::control::receive(&mut stream, LONGEST_REQUEST));
         let hello: Request = request.await.map_err(|_| timed_out())??;
         if let Some(reason) = self.refusal(&hello, from.ip()).await {

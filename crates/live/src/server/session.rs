@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bufferscope_verdict::input::Direction;
 
 use super::limits::Messages;
+use super::web::samples::Samples;
 use crate::departures::Departures;
 use crate::ladder::Ladder;
 use crate::load::{Budget, Pace, Shared};
 use crate::records::{ArrivalRow, GoodputRow, LadderRow, LocalRow, ServerRecords, StageRow};
-use crate::time::monotonic_ns;
+use crate::time::{monotonic_ns, realtime_ns};
 use crate::wire::SessionId;
 use crate::wire::control::{PhaseKind, SessionLimits};
 use crate::wire::load::{Key, Purpose};
@@ -29,6 +30,8 @@ pub struct Session {
     pub limits: SessionLimits,
     /// When it began, on the monotonic clock.
     pub began_ns: u64,
+    /// The same on the real-time clock.
+    pub began_realtime_ns: u64,
     /// What is left of its bytes.
     pub budget: Arc<Budget>,
     /// Its load connections that exist, those of earlier phases included.
@@ -36,6 +39,8 @@ pub struct Session {
     /// Set at its end, for every thread that works for it.
     pub ended: AtomicBool,
     state: Mutex<State>,
+    /// What a page has measured, if the client is one.
+    page: Mutex<Option<Samples>>,
 }
 
 /// What changes during a session.
@@ -120,8 +125,21 @@ impl Session {
             ended_loads: ServerRecords::default(),
             shared: false,
         };
+        let began_realtime_ns = realtime_ns();
         let (loads, ended) = (Arc::default(), AtomicBool::new(false));
-        Self { id, key, address, limits, began_ns, budget, loads, ended, state: Mutex::new(state) }
+        Self {
+            id,
+            key,
+            address,
+            limits,
+            began_ns,
+            began_realtime_ns,
+            budget,
+            loads,
+            ended,
+            state: Mutex::new(state),
+            page: Mutex::default(),
+        }
     }
 
     /// More rows of a kind are not kept.
@@ -137,6 +155,16 @@ impl Session {
     /// Whether it is that of a monitor, which has no load.
     pub fn is_monitor(&self) -> bool {
         self.limits.flows == 0
+    }
+
+    /// Keeps what a page has measured.
+    pub fn set_page_samples(&self, samples: Samples) {
+        *self.page.lock().unwrap_or_else(PoisonError::into_inner) = Some(samples);
+    }
+
+    /// What a page has measured.
+    pub fn take_page_samples(&self) -> Option<Samples> {
+        self.page.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Whether it has ended.

@@ -24,7 +24,8 @@ pub const MARK: u8 = 1;
 /// Length of a mark.
 pub const MARK_BYTES: usize = 8;
 
-const MAGIC: [u8; 4] = *b"BSL1";
+/// How an opening begins.
+pub const MAGIC: [u8; 4] = *b"BSL1";
 
 /// What the connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,16 @@ pub enum SendBuffer {
 
 /// The secret of a session, which its load connections prove to know.
 pub type Key = [u8; 16];
+
+/// Reads a key from its hexadecimal digits.
+pub fn parse_key(text: &str) -> Option<Key> {
+    let mut key = Key::default();
+    (text.len() == 2 * key.len() && text.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(())?;
+    for (at, byte) in key.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
+    }
+    Some(key)
+}
 
 /// The beginning of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -231,6 +242,14 @@ mod tests {
         }
         for most in [1, 2, 3, 7, 64, 5000] {
             assert_eq!(read(&stream, most), Ok((vec![[1; 8], [2; 8], [3; 8]], 3000)), "{most}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_hexadecimal_digits() {
+        assert_eq!(parse_key(&"0f".repeat(16)), Some([15; 16]));
+        for wrong in ["", "0f", &"0g".repeat(16), &"é".repeat(16), &"+f".repeat(16)] {
+            assert!(parse_key(wrong).is_none(), "{wrong}");
         }
     }
 

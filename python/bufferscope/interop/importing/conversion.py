@@ -11,7 +11,7 @@ from bufferscope.base.errors import InputError, printable
 from bufferscope.engines import imported
 from bufferscope.interop import external_runs as observed
 from bufferscope.interop.external_runs import Observation, TrafficEntry
-from bufferscope.interop.importing import budget, content, kinds, phases
+from bufferscope.interop.importing import budget, content, kinds, live, phases
 from bufferscope.interop.importing.content import Unusable
 from bufferscope.interop.importing.result import Reading
 from bufferscope.interop.importing.values import LATEST_S, LONGEST_NS, NANOSECONDS
@@ -51,6 +51,8 @@ def import_all(
     try:
         with budget.limits():
             stored, text = content.read(path)
+            if kind is None and live.recognises(text):
+                return [live.store(text, out, name)]
             tests = kinds.read_all(text, kind)
             if len(tests) > most:
                 raise Unusable(f"found {len(tests)} tests; allowed: at most {most}")

@@ -98,8 +98,10 @@ def measure(request: Request, out: Path = Path("results"), watch: Watch = lambda
     return StoredMeasurement(run, measurement.was_stopped and not run.meta["summary"]["live"]["complete"])
 
 
-def read_events(lines: Iterable[bytes], out: Path = Path("results")) -> Run:
+def read_events(lines: Iterable[bytes], out: Path = Path("results"), name: str | None = None) -> Run:
     """Store the measurement whose events are these lines, as `bufferscope-live measure --events` prints them.
+
+    `name` is that of the experiment, by default the name of the host.
 
     Raises as `measure`.
     """
@@ -109,7 +111,7 @@ def read_events(lines: Iterable[bytes], out: Path = Path("results")) -> Run:
         for line in lines:
             seen.take(events.read(line.rstrip(b"\n")), line.rstrip(b"\n"))
         host = seen.start["host"] if seen.start else ""
-        return _stored(seen, _name(host), out, None)
+        return _stored(seen, name or _name(host), out, None)
 
 
 @contextmanager

@@ -1,0 +1,131 @@
+"""The page of `bufferscope serve` in Chromium, over a path of this machine's kernel with a queue that we planted.
+
+The download has a long queue, and that of the upload is too short to count. Right after the page, the program measures
+the same path.
+"""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import pagetest
+import pytest
+from shells import call, skip_without_network
+
+import bufferscope as bs
+from bufferscope.engines.live.program import program
+from bufferscope.interop.importing.conversion import import_all
+from bufferscope.interop.live.judging import judge
+
+pytestmark = pytest.mark.browser
+
+HOME = """
+title = "A home, its router, a provider and a server"
+duration = "10s"
+[[link]]
+name = "home"
+ends = ["laptop", "router"]
+[[link]]
+name = "line"
+ends = ["router", "provider"]
+forward = { rate = "40mbit", queue = { qdisc = "pfifo", limit = "6p" } }
+reverse = { rate = "20mbit", queue = { qdisc = "pfifo", limit = "150p" } }
+[[link]]
+name = "backbone"
+ends = ["provider", "server"]
+[[traffic]]
+name = "ping"
+kind = "ping"
+from = "laptop"
+to = "server"
+"""
+FULL_MS = 150 * 1514 * 8 / 20e3
+"""The delay of the planted queue when it is full."""
+CONGESTION = "net.ipv4.tcp_congestion_control=cubic"
+"""What Chromium's uploads use on most machines."""
+PATIENCE_S = 400
+MS = 1e6
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory with what the page and the program have measured."""
+    skip_without_network()
+    directory = tmp_path_factory.mktemp("page")
+    (directory / "lab.toml").write_text(HOME, encoding="utf-8")
+    token = directory / "token"
+    browse = f"{sys.executable} {pagetest.__file__} server {token} {directory} download,upload"
+    measure = f"{program()} measure server --token-file {token} --phases download --events > {directory}/program.jsonl"
+    done = call(
+        directory,
+        "--quiet",
+        "--with",
+        f"server={program()} serve --token-file {token}",
+        command=("sh", "-c", f"sysctl -qw {CONGESTION}; {browse} && {measure}"),
+        on="laptop",
+        patience_s=PATIENCE_S,
+    )
+    assert done.returncode == 0, done.stderr
+    return directory
+
+
+def shown(directory: Path) -> Mapping[str, Any]:
+    """What the page showed."""
+    return cast(Mapping[str, Any], json.loads((directory / "shown.json").read_text(encoding="utf-8")))
+
+
+def phases(file: Path) -> Mapping[str, Any]:
+    """The phases of the verdict in a file of events, by their kinds."""
+    end = json.loads(file.read_text(encoding="utf-8").splitlines()[-1])
+    return {phase["kind"]: phase for phase in end["verdict"]["phases"]}
+
+
+def test_the_page_measures_the_delay_that_the_program_measures(measured: Path) -> None:
+    page, own = phases(measured / "page.jsonl")["download"], phases(measured / "program.jsonl")["download"]
+    assert page["outcome"]["kind"] == own["outcome"]["kind"] == "queue"
+    for statistic in ("p50_ns", "p95_ns"):
+        found, expected = page["numbers"]["added"][statistic], own["numbers"]["added"][statistic]
+        assert found == pytest.approx(expected, rel=0.15), (statistic, found / MS, expected / MS)
+    assert 0.4 * FULL_MS < page["numbers"]["added"]["p50_ns"] / MS < 1.2 * FULL_MS
+    (where,) = page["where"]
+    assert where["direction"] == "down"
+    assert where["answer"]["text"].startswith("cannot tell"), "a page does not know the place of a queue"
+
+
+def test_the_page_finds_no_queue_where_there_is_none(measured: Path) -> None:
+    phase = phases(measured / "page.jsonl")["upload"]
+    assert phase["outcome"]["kind"] != "queue"
+    assert phase["where"] == []
+    assert phase["grade"] in ("A+", "A")
+    (up,) = (each for each in phase["numbers"]["directions"] if each["direction"] == "up")
+    assert 0.5 * 40e6 < up["goodput"]["mean_bps"] < 40e6
+
+
+def test_the_page_shows_the_sentences_and_works_without_a_mouse_on_a_small_screen(measured: Path) -> None:
+    found = shown(measured)
+    verdict = json.loads((measured / "page.jsonl").read_text(encoding="utf-8").splitlines()[-1])["verdict"]
+    assert found["errors"] == []
+    assert found["sentences"] == verdict["sentences"]
+    assert found["grade"] == verdict["grade"]
+    assert found["unlabelled"] == []
+    assert found["focused"] == "result-title"
+    assert found["running"]["status"] == "Now measuring: download."
+    assert [row[0] for row in found["rows"]] == ["idle", "download", "upload"]
+    assert len(found["means"]) == 4
+    assert set(found["wide"].values()) | {found["running"]["wide"]} == {0}, "it never scrolls sideways"
+    assert all(len(sentences) == 5 for sentences in found["languages"].values())
+    assert (measured / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_saved_file_is_imported_as_a_measurement(measured: Path, tmp_path: Path) -> None:
+    (run,) = import_all(measured / "page.jsonl", tmp_path)
+    assert isinstance(run, bs.Run)
+    assert run.experiment == "server"
+    assert run.meta["summary"]["live"]["complete"]
+    assert run.probes.height > 500
+    again = judge(run)
+    assert [phase["outcome"]["kind"] for phase in again["phases"]] == [
+        phase["outcome"]["kind"] for phase in run.meta["summary"]["live"]["verdict"]["phases"]
+    ]
