@@ -30,6 +30,7 @@ GROUPS = {
     "tests/engines/test_witnesses.py": "this machine's network in real time",
     "tests/engines/test_guest_capture.py": "captures of guests",
     "tests/engines/test_live_path.py": "one live measurement",
+    "tests/engines/test_fix_path.py": "one live measurement",
     "tests/report/test_report.py": "one report",
     "tests/report/test_report_explained.py": "one report",
     "tests/project/test_wheel.py": "one wheel",

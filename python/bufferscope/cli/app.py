@@ -13,6 +13,7 @@ from bufferscope.cli import (
     compare,
     explain,
     export,
+    fix,
     guest,
     importing,
     inspect,
@@ -49,6 +50,8 @@ Some come with bufferscope (the catalogue). Each run is stored as a directory of
   bufferscope agree ucas-reproduce        compare the simulator with a real kernel
 
   bufferscope measure example.org         measure the connection to a server, and say where it queues
+
+  bufferscope fix                         say what removes that queue: what to type, where, and why
 """
 
 app = typer.Typer(
@@ -98,6 +101,7 @@ app.command("export")(export.export)
 app.command("import")(importing.import_)
 app.command("inspect")(inspect.inspect)
 app.command("measure")(measure.measure)
+app.command("fix")(fix.fix)
 app.command(
     "serve", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}, add_help_option=True
 )(serve.serve)

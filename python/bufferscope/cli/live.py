@@ -57,14 +57,15 @@ def print_live(run: Run) -> None:
     print_sentences(run)
     _print(words.episodes(live, run.meta["started"]))
     for table in (words.numbers(verdict), words.directions(verdict), words.locations(verdict)):
-        _print(table)
+        print_table(table)
     for phase in verdict["phases"]:
-        _print(words.ladder(phase))
+        print_table(words.ladder(phase))
     for sentence in words.not_reported(live):
         console().print(Text(sentence))
 
 
-def _print(table: TextTable) -> None:
+def print_table(table: TextTable) -> None:
+    """A table of texts, unless it is empty."""
     if not table.rows:
         return
     shown = plain_table(table.title)

@@ -10,6 +10,8 @@ from bufferscope.store.partition import Partition, is_partition
 from bufferscope.store.reading import is_run
 from bufferscope.store.run import Run
 
+LIVE_RUNS = "run-live-*"
+"""The directories of live measurements."""
 EXPECTED = "expected a run directory, or an experiment's directory in results/"
 
 
@@ -37,6 +39,18 @@ def find_anywhere(path: Path) -> list[Run]:
     if not runs:
         raise StoreError(f"{path}: no run here; {EXPECTED}, or results/ itself")
     return runs
+
+
+def newest_live(path: Path) -> Run:
+    """The newest live measurement of a run, an experiment's directory, or `results/`."""
+    if is_run(path):
+        return Run(path)
+    if not path.is_dir():
+        raise StoreError(f"{path}: no such directory; expected a live measurement (bufferscope measure makes one)")
+    found = [entry for level in ("*", "*/*") for entry in path.glob(f"{level[:-1]}{LIVE_RUNS}") if is_run(entry)]
+    if not found:
+        raise StoreError(f"{path}: no live measurement here; bufferscope measure makes one")
+    return max(map(Run, found), key=lambda run: run.meta["started"])
 
 
 def _inside(path: Path) -> list[Run]:
