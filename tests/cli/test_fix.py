@@ -110,6 +110,8 @@ def test_rates_that_vary_get_the_settings_of_cake_autorate_and_no_number(fix: Ca
         other = fix(LINE, "--for", target, variation=0.3, **RATES)
         assert other["steps"] == []
         assert "no fixed rate is right" in other["reasons"][0]
+    poor = fix(LINE, "--for", "linux", "--qdisc", "bfifo", variation=0.3, **RATES)
+    assert poor["steps"] == [], "cake-autorate needs cake"
 
 
 def test_rates_that_vary_a_little_are_noted(fix: Callable[..., dict[str, Any]]) -> None:

@@ -26,12 +26,14 @@ ip netns exec laptop tc class add dev eth0 parent 1: classid 1:1 htb rate 8mbit 
 ip netns exec laptop tc qdisc add dev eth0 parent 1:1 handle 10: pfifo limit 600
 """
 BEHIND_ROUTER = """
-ip netns exec modem tc qdisc add dev line root handle 1: tbf rate 10mbit burst 3028 limit 800000
-ip netns exec modem tc qdisc add dev home root handle 1: tbf rate 25mbit burst 6056 limit 2000000
+ip netns exec modem tc qdisc add dev line root handle 1: tbf rate 10mbit burst 3028 limit 500000
+ip netns exec modem tc qdisc add dev home root handle 1: tbf rate 25mbit burst 6056 limit 1000000
 """
 SHOW = "tc qdisc show; tc class show dev eth0"
-SHORTER, SHORT_MS, GOODPUT = 0.2, 10, 0.9
-"""What a cure has to reach: 80 % less delay or 10 ms, and 90 % of the goodput."""
+SHORTER, SHORT_MS = 0.2, 10
+"""What a cure has to reach: 80 % less delay or 10 ms ..."""
+GOODPUT, SHAPED = 0.9, {"up": 0.85, "down": 0.8}
+"""... and this part of the goodput: a shaper leaves a margin below the slow seconds, of 5 % or 10 %."""
 BUSY = 0.9
 """A test whose processors were as busy as this for half of the time was disturbed."""
 PLACES = {"up": "router_uplink", "down": "access_downlink"}
@@ -71,7 +73,7 @@ def routers_queues(house: House) -> Found:
     words = ("fix", "--for", "linux", "--link", "ethernet", "--json")
     advice = house.call(*words, *(() if _has_cake(house.network) else ("--qdisc", "bfifo")))
     shown = [house.network.shell("tc qdisc show", on="router")]
-    lines = [line for step in advice["steps"] for line in step["commands"]]
+    lines = [line for step in advice["steps"] for line in step.get("commands", [])]
     house.network.shell("\n".join(lines), on="router")
     after = house.measure("upload,download")
     house.network.shell("\n".join(line for step in advice["steps"] for line in step["undo"]), on="router")
@@ -127,7 +129,11 @@ def hold(
         found, disturbance = next(told, None) or tell(name, directories.mktemp(name))
         good = cured(found)
         if not good:
-            print(json.dumps({key: found.get(key) for key in ("directions", "advice", "shown", "undone")}))
+            print(
+                json.dumps(
+                    found.get("directions") or [_numbers(found[w], d) for d in PLACES for w in ("before", "after")]
+                )
+            )
         return good, disturbance
 
     until_undisturbed(attempt)
@@ -145,7 +151,7 @@ def test_the_own_queue_is_cured_and_the_settings_are_restored(
             found["kept"]
             and changed != planted
             and found["undone"].startswith("Undone")
-            and before > 300  # the planted queue takes 910 ms when it is full
+            and before > 150  # TCP small queues leave much of the 910 ms empty
             and after < max(SHORTER * before, SHORT_MS)
             and way["goodput_mbit"][1] >= GOODPUT * way["goodput_mbit"][0]
         )
@@ -169,9 +175,9 @@ def _is_cured(found: Found, direction: str) -> bool:
     before, after = (_numbers(found[when], direction) for when in ("before", "after"))
     delays = [each["added"]["p95_ns"] or float("inf") for each in (before, after)]
     return bool(
-        delays[0] > 200e6  # the planted queues take 640 ms when they are full
+        delays[0] > 200e6  # the planted queues take 400 and 320 ms when they are full
         and delays[1] < max(SHORTER * delays[0], SHORT_MS * 1e6)
-        and after["goodput"]["mean_bps"] >= GOODPUT * before["goodput"]["mean_bps"]
+        and after["goodput"]["mean_bps"] >= SHAPED[direction] * before["goodput"]["mean_bps"]
     )
 
 

@@ -18,6 +18,7 @@ from bufferscope.cli import (
     importing,
     inspect,
     measure,
+    model,
     reproduce,
     run,
     serve,
@@ -52,6 +53,8 @@ Some come with bufferscope (the catalogue). Each run is stored as a directory of
   bufferscope measure example.org         measure the connection to a server, and say where it queues
 
   bufferscope fix                         say what removes that queue: what to type, where, and why
+
+  bufferscope model                       fit an experiment to that measurement, to try changes on
 """
 
 app = typer.Typer(
@@ -102,6 +105,7 @@ app.command("import")(importing.import_)
 app.command("inspect")(inspect.inspect)
 app.command("measure")(measure.measure)
 app.command("fix")(fix.fix)
+app.command("model")(model.model)
 app.command(
     "serve", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}, add_help_option=True
 )(serve.serve)

@@ -203,12 +203,12 @@ def _measured(run: Path | None, out: Path) -> "Run":
 
 def _machine(run: "Run", interface: str | None, target: str | None, *, needed: bool) -> "MachineFacts | None":
     """What is known of this machine; None if that is not needed, or not to be had."""
-    from bufferscope.analysis.fixing.advising import ROUTERS
+    from bufferscope.analysis.fixing.advising import is_for_this_machine
     from bufferscope.engines.local.facts import checked, facts
 
     if interface:
         checked(interface)
-    if target in ROUTERS and not needed:
+    if not needed and not is_for_this_machine(run, target):
         return None
     own = interface if needed or target == "this-machine" else None
     try:

@@ -70,6 +70,15 @@ def advise(
     return Advice(chosen, found.queues, tuple(ordered), tuple(steps), (*found.reasons, *missing, *reasons))
 
 
+def is_for_this_machine(run: RunRecords, target: str | None) -> bool:
+    """Whether the advice depends on what this machine has."""
+    live = live_of(run.meta["summary"])
+    if target is not None or live is None:
+        return target == THIS_MACHINE
+    queues = located(live).queues
+    return bool(queues) and _usual(queues) == THIS_MACHINE
+
+
 def _usual(queues: tuple[LocatedQueue, ...]) -> str:
     """The device at which most of the queues are."""
     places = {queue.place for queue in queues}
@@ -104,8 +113,8 @@ def _on_router(case: Case, target: str) -> tuple[list[Step], list[str]]:
         case.qdisc,
         case.machine,
     )
-    if shaped.rates and shaped.varies and target not in ADAPTIVE:
-        reasons.append(_too_varied(shaped.rates, target))
+    if shaped.rates and shaped.varies and (target not in ADAPTIVE or case.qdisc not in (None, tc.CAKE)):
+        reasons.append(_too_varied(shaped.rates, case.qdisc if target in ADAPTIVE else target))
     elif shaped.rates:
         steps += ROUTERS[target](shaped)
     for queue in case.queues:
@@ -145,10 +154,10 @@ def _about(case: Case) -> Iterator[str]:
         )
 
 
-def _too_varied(rates: tuple[ShaperRate, ...], target: str) -> str:
+def _too_varied(rates: tuple[ShaperRate, ...], what: str | None) -> str:
     worst = max(rates, key=lambda rate: rate.variation or 0)
     return (
         f"The rate varies from second to second ({NAMES[worst.direction]} by {100 * (worst.variation or 0):.0f} %), "
         "so no fixed rate "
-        f"is right, and {target} has no shaper that follows the line. cake-autorate does (--for openwrt, --for linux)."
+        f"is right, and {what} has no shaper that follows the line. cake-autorate does (--for openwrt, --for linux)."
     )

@@ -8,6 +8,7 @@ second, and a margin is left below it (`docs/shape-your-line.md`).
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
 import polars as pl
 
 from bufferscope.analysis.fixing.framing import Framing
@@ -32,6 +33,10 @@ SECOND = 1_000_000_000
 RAMP_S = 2.0
 """The longest beginning of a phase that does not count, of at most a fifth of it (`crates/verdict/src/goodput.rs`)."""
 RECEIVED = "received."
+RECOVERY = 4
+"""Round trips under load in which TCP recovers from losses."""
+FEWEST = 3
+"""Fewer bins have no decile."""
 LEAST_KBIT = 8
 """The lowest rate that is printed."""
 
@@ -80,15 +85,21 @@ def shaper_rate(run: RunRecords, direction: Direction, framing: Framing) -> Shap
     if live is None or found is None:
         return None
     phase, numbers = found
-    assert numbers["goodput"]
-    decile, variation = numbers["goodput"]["p10_bps"], _variation(live, direction)
-    goodput_bps = numbers["goodput"]["mean_bps"] if decile is None else decile
+    goodput, variation = numbers["goodput"], _variation(live, direction)
+    assert goodput
+    decile: float | None = goodput["p10_bps"]
+    length_s = bin_s(phase)
+    rates = by_bin(run, live, phase, direction, length_s)
+    if length_s > 1 and len(rates) >= FEWEST:
+        decile = max(float(np.quantile(rates, 0.1)), decile or 0.0)
+        variation = min(float(np.std(rates) / np.mean(rates)), 1.0 if variation is None else variation)
+    goodput_bps = goodput["mean_bps"] if decile is None else decile
     if goodput_bps <= 0:
         return None
     margin = MARGIN[direction] + (UNCERTAIN if decile is None else 0)
     packet, payload = packet_and_payload(live)
     on_link, as_packet = framing.bytes_of(packet) / payload, packet / payload
-    seconds = by_second(run, live, phase, direction) or [float(goodput_bps)]
+    rates = rates or [float(goodput_bps)]
     return ShaperRate(
         direction,
         goodput_bps,
@@ -98,9 +109,9 @@ def shaper_rate(run: RunRecords, direction: Direction, framing: Framing) -> Shap
         _kbit(goodput_bps * on_link * (1 - margin)),
         _kbit(goodput_bps * as_packet * (1 - margin)),
         variation,
-        _kbit(min(seconds) * on_link * (1 - margin)),
+        _kbit(min(rates) * on_link * (1 - margin)),
         _kbit(goodput_bps * on_link),
-        _kbit(max(seconds) * on_link),
+        _kbit(max(rates) * on_link),
     )
 
 
@@ -111,22 +122,35 @@ def packet_and_payload(live: LiveMeasurement) -> tuple[int, int]:
     return packet, packet - TCP_HEADERS[6 if live["address"].startswith("[") else 4]
 
 
-def by_second(run: RunRecords, live: LiveMeasurement, phase: PhaseVerdict, direction: Direction) -> list[float]:
-    """The goodput of each second of the steady part of a phase, in bit/s."""
+def bin_s(phase: PhaseVerdict) -> float:
+    """The length of the bins whose rates are compared: a second, and at least the time in which TCP recovers.
+
+    A receiver passes on nothing beyond a lost segment until this is sent again, so with a long queue its goodput pauses
+    and then catches up, at whatever rate the line has. Bins of both lengths are too low then, never too high.
+    """
+    rtt_ns = phase["numbers"]["loaded"]["p50_ns"] or 0
+    return max(1.0, RECOVERY * rtt_ns / SECOND)
+
+
+def by_bin(
+    run: RunRecords, live: LiveMeasurement, phase: PhaseVerdict, direction: Direction, length_s: float = 1.0
+) -> list[float]:
+    """The goodput of each bin of the steady part of a phase, in bit/s."""
     times = next((each for each in live["phases"] if each["start_ns"] == phase["start_ns"]), None)
     if times is None:
         return []
     load = phase["kind"] if phase["kind"] == ALONE[direction] else f"{phase['kind']}.{direction}"
-    length_s = (times["end_ns"] - times["start_ns"]) / SECOND
-    begin = times["start_ns"] + round(min(length_s / 5, RAMP_S) * SECOND)
+    whole_s = (times["end_ns"] - times["start_ns"]) / SECOND
+    begin = times["start_ns"] + round(min(whole_s / 5, RAMP_S) * SECOND)
     own = run.flows.filter((pl.col("flow") == RECEIVED + load) & pl.col("t_ns").is_between(begin, times["end_ns"]))
     counts = own.select("t_ns", "delivered_bytes").drop_nulls().rows()
-    # The last sample of each second, and the exact time between them.
-    edges = list({(t_ns - begin) // SECOND: (t_ns, count) for t_ns, count in counts}.values())
+    length = round(length_s * SECOND)
+    # The last sample of each bin, and the exact time between them.
+    edges = list({(t_ns - begin) // length: (t_ns, count) for t_ns, count in counts}.values())
     return [
         8e9 * (later[1] - before[1]) / (later[0] - before[0])
-        for before, later in pairwise(edges)
-        if later[0] - before[0] > SECOND / 2
+        for before, later in pairwise([*counts[:1], *edges])
+        if later[0] - before[0] > length / 2
     ]
 
 

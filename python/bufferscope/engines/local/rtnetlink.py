@@ -23,6 +23,8 @@ KIND, OPTIONS = 1, 2
 _ERROR, _DONE = 2, 3
 _REQUEST, _ACK, _EXCLUSIVE, _CREATE, _DUMP = 0x1, 0x4, 0x200, 0x400, 0x300
 _HEADER, _TC = struct.Struct("=IHHII"), struct.Struct("=BBHiIII")
+_KIND = 0x3FFF
+"""The bits of an attribute's kind (NLA_TYPE_MASK)."""
 _PIECE = 1 << 16
 _MOST = 100_000
 """The most objects that are read."""
@@ -70,9 +72,9 @@ def delete_qdisc(ifindex: int, parent: int = ROOT) -> None:
 
 
 def _ask(kind: int, flags: int, ifindex: int, item: TcObject) -> None:
-    attributes = _attribute(KIND, item.kind.encode() + b"\0") if item.kind else b""
+    attributes = attribute(KIND, item.kind.encode() + b"\0") if item.kind else b""
     if item.kind:
-        attributes += _attribute(OPTIONS, item.options) if item.options else b""
+        attributes += attribute(OPTIONS, item.options) if item.options else b""
     with closing(_socket()) as stream:
         _send(stream, kind, flags, _TC.pack(0, 0, 0, ifindex, item.handle, item.parent, 0) + attributes)
         for _ in _answers(stream):
@@ -87,7 +89,7 @@ def _dump(kind: int, ifindex: int, parent: int = 0) -> Iterator[TcObject]:
                 raise EngineError(f"the kernel lists more than {_MOST} queueing disciplines")
             _, _, _, index, handle, above, _ = _TC.unpack_from(body)
             if index == ifindex:
-                found = dict(_attributes(body[_TC.size :]))
+                found = {kind & _KIND: content for kind, content in attributes(body[_TC.size :])}
                 name = found.get(KIND, b"").rstrip(b"\0").decode(errors="replace")
                 yield TcObject(handle, above, name, found.get(OPTIONS, b""))
 
@@ -126,15 +128,17 @@ def _answers(stream: socket.socket) -> Iterator[bytes]:
             yield body
 
 
-def _attribute(kind: int, content: bytes) -> bytes:
+def attribute(kind: int, content: bytes) -> bytes:
+    """An attribute, padded to a multiple of four bytes."""
     length = 4 + len(content)
     return struct.pack("=HH", length, kind) + content + bytes(-length % 4)
 
 
-def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
+def attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The attributes in some bytes; what is malformed ends them."""
     while len(data) >= 4:
         length, kind = struct.unpack_from("=HH", data)
         if not 4 <= length <= len(data):
             return
-        yield kind & 0x3FFF, data[4:length]
+        yield kind, data[4:length]
         data = data[(length + 3) & ~3 :]

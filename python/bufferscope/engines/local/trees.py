@@ -13,10 +13,12 @@ from bufferscope.engines.local import rtnetlink
 from bufferscope.engines.local.rtnetlink import ROOT, TcObject
 from bufferscope.store.typed import Count
 
-RESTORED = ("pfifo", "bfifo", "pfifo_fast", "tbf", "htb", "codel", "fq_codel", "fq", "cake", "pie", "fq_pie")
+RESTORED = ("pfifo", "bfifo", "pfifo_fast", "tbf", "htb", "codel", "fq_codel", "fq", "cake", "pie")
 """What the kernel takes back as it reports it (`net/sched/sch_*.c`: `dump` and `init` have the same attributes)."""
 _HTB_INIT, _HTB_VERSION = 2, 3
 """TCA_HTB_INIT. The kernel reports version 0x30011 and takes 3, its upper half."""
+_CAKE_OVERHEAD, _CAKE_RAW = 6, 12
+"""TCA_CAKE_OVERHEAD and TCA_CAKE_RAW; both are reported if no overhead was set."""
 _COUNTERS = re.compile(r" direct_packets_stat \d+")
 """Counters in the output of `tc qdisc show`, which say nothing of the settings."""
 _PATIENCE_S = 10
@@ -161,15 +163,16 @@ def _loaded(item: SavedObject) -> TcObject:
 
 def _accepted(item: TcObject) -> bytes:
     """The options as the kernel takes them."""
-    if item.kind != "htb" or not item.handle & _MAJOR or item.handle & 0xFFFF:
-        return item.options
-    position = 0
-    options = bytearray(item.options)
-    while position + 8 <= len(options):
-        length = int.from_bytes(options[position : position + 2], sys.byteorder)
-        if int.from_bytes(options[position + 2 : position + 4], sys.byteorder) & 0x3FFF == _HTB_INIT:
-            options[position + 4 : position + 8] = _HTB_VERSION.to_bytes(4, sys.byteorder)
-        if length < 4:
-            break
-        position += (length + 3) & ~3
-    return bytes(options)
+    if item.kind == "htb" and not item.handle & 0xFFFF:
+        return b"".join(
+            rtnetlink.attribute(
+                kind, _HTB_VERSION.to_bytes(4, sys.byteorder) + content[4:] if kind == _HTB_INIT else content
+            )
+            for kind, content in rtnetlink.attributes(item.options)
+        )
+    if item.kind == "cake":
+        found = dict(rtnetlink.attributes(item.options))
+        if _CAKE_RAW in found:
+            found.pop(_CAKE_OVERHEAD, None)  # an overhead, also of 0, would take the place of `raw`
+        return b"".join(rtnetlink.attribute(kind, content) for kind, content in found.items())
+    return item.options

@@ -1,0 +1,116 @@
+"""The model of a line, and its experiment file.
+
+The path is that of a home: a laptop, its router, a modem, the provider, a server. The line between modem and provider
+has the rates and the queues; everything else is fast. The propagation delay is half of the idle round trip each way.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from bufferscope.model.overrides import toml
+from bufferscope.store.verdict import Direction, PhaseKind
+
+SIDES: Mapping[Direction, str] = {"up": "forward", "down": "reverse"}
+LOADS: Mapping[PhaseKind, tuple[Direction, ...]] = {"upload": ("up",), "download": ("down",), "both": ("down", "up")}
+IDLE_S = 1.0
+"""The time before the load."""
+FAST = "1gbit"
+ECHO_S = 0.02
+MANAGED = "fq_codel"
+TAIL_DROP, IN_PACKETS = "bfifo", "pfifo"
+FRAME = 1514
+"""What a full packet takes of a queue with a limit in packets."""
+
+
+@dataclass(frozen=True)
+class ModelledQueue:
+    """One direction of the line."""
+
+    rate_bps: float
+    """Of IP packets with an Ethernet header."""
+    qdisc: str
+    limit_bytes: int | None
+    """Of a tail-drop queue."""
+    is_known: bool
+    """Whether the data show the queue; otherwise it is a guess that adds no delay."""
+    steps: tuple[tuple[float, float], ...] = ()
+    """A rate that varies: seconds after the beginning of the load, and bit/s."""
+
+    def as_queue(self) -> dict[str, object]:
+        """The queue as experiment files have it."""
+        packets = max(round((self.limit_bytes or 0) / FRAME), 2)
+        words = f"{packets}p" if self.qdisc == IN_PACKETS else f"{self.limit_bytes}b"
+        limit = {} if self.limit_bytes is None else {"limit": words}
+        return {"qdisc": self.qdisc, **limit}
+
+    def as_rate(self) -> object:
+        """The rate as experiment files have it."""
+        if not self.steps:
+            return _rate(self.rate_bps)
+        return [[f"{IDLE_S + at if at else 0:g}s", _rate(rate)] for at, rate in self.steps]
+
+
+@dataclass(frozen=True)
+class LineModel:
+    """The whole path, and the load of the test."""
+
+    name: str
+    rtt_ns: int
+    queues: Mapping[Direction, ModelledQueue]
+    flows: Mapping[Direction, int]
+    congestion: str
+    payload_share: float
+    """The part of a frame that is payload."""
+    shapers: Mapping[Direction, int] = field(default_factory=dict)
+    """Rates of shapers (cake) on the router, in kbit/s."""
+
+
+def text(model: LineModel, kind: PhaseKind, load_s: float) -> str:
+    """The experiment file with the load of one phase."""
+    document: dict[str, object] = {
+        "title": f"Model of the line to {model.name}: {kind}",
+        "description": "Fitted by bufferscope model to a live measurement.",
+        "figures": ["rtt", "goodput_delay", "rtt_cdf"],
+        "duration": f"{IDLE_S + load_s:g}s",
+        "warmup": f"{IDLE_S + min(load_s / 5, 2.0):g}s",
+    }
+    half = f"{max(model.rtt_ns // 2, 0)}ns"
+    links: list[dict[str, object]] = [
+        {"name": "home", "ends": ["laptop", "router"], "rate": FAST, **_shaper(model, "down", "reverse")},
+        {"name": "wan", "ends": ["router", "modem"], "rate": FAST, **_shaper(model, "up", "forward")},
+        {
+            "name": "line",
+            "ends": ["modem", "provider"],
+            **{SIDES[way]: {"rate": queue.as_rate(), "queue": queue.as_queue()} for way, queue in model.queues.items()},
+        },
+        {"name": "path", "ends": ["provider", "server"], "rate": FAST, "delay": half},
+    ]
+    traffic: list[dict[str, object]] = [
+        {
+            "name": {"up": "upload", "down": "download"}[way],
+            "kind": "tcp",
+            "from": "laptop" if way == "up" else "server",
+            "to": "server" if way == "up" else "laptop",
+            "flows": model.flows[way],
+            "congestion": model.congestion,
+            "start": f"{IDLE_S:g}s",
+        }
+        for way in LOADS[kind]
+    ]
+    traffic.append({"name": "ping", "kind": "irtt", "from": "laptop", "to": "server", "interval": f"{ECHO_S:g}s"})
+    lines = [f"{key} = {toml(value)}" for key, value in document.items()]
+    for table, entries in (("link", links), ("traffic", traffic)):
+        for entry in entries:
+            lines += ["", f"[[{table}]]", *(f"{key} = {toml(value)}" for key, value in entry.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _shaper(model: LineModel, way: Direction, side: str) -> dict[str, object]:
+    if way not in model.shapers:
+        return {}
+    shaper = {"qdisc": "cake", "bandwidth": f"{model.shapers[way]}kbit", **({"ingress": True} if way == "down" else {})}
+    return {side: {"queue": shaper}}
+
+
+def _rate(bits_per_second: float) -> str:
+    return f"{max(round(bits_per_second), 1000)}bit"

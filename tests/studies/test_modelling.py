@@ -1,0 +1,122 @@
+"""`bufferscope model`: models of paths that they do not know, compared with them before and after a change.
+
+The paths are drawn at random (`lines.hidden`), and simulated. Their structure differs from that of the models: delays
+differ by direction, queues have limits in packets or bytes, and some paths have jitter.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import cures
+import lines
+import polars as pl
+import pytest
+from laboratory import Answer
+from livestreams import SECOND
+
+import bufferscope as bs
+from bufferscope.base.errors import InputError
+from bufferscope.interop.live.measuring import read_events
+from bufferscope.model.experiment import load
+from bufferscope.store.run import Run
+from bufferscope.studies.modelling.fitting import Fit, fit, fits
+from bufferscope.studies.modelling.shaping import shaped
+
+Cli = Callable[..., Answer]
+FIRST = 1000
+"""The seeds from here on were not used to choose anything."""
+PATHS = 50 if os.environ.get("WHOLE_CATALOGUE") else 3
+FITTING = 0.9
+"""The part of the paths whose model fits."""
+PREDICTED, CLOSE_MS = 0.15, 2.0
+TAILS = 0.9
+"""The part of the predictions whose 95th percentile is as close: the first burst of a download differs by run."""
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[lines.HiddenPath, Run, Fit]]:
+    """The paths, what was measured on them, and their models."""
+    found = []
+    for seed in range(FIRST, FIRST + PATHS):
+        path = lines.hidden(seed)
+        run = lines.measured(path, tmp_path_factory.mktemp("hidden"))
+        found.append((path, run, fit(run)))
+    return found
+
+
+def test_models_behave_as_the_paths_did(held: list[tuple[lines.HiddenPath, Run, Fit]]) -> None:
+    good = [fitted for _, _, fitted in held if fitted.fits]
+    assert len(good) >= FITTING * len(held) - 1
+    for path, _, fitted in held:
+        if not fitted.fits:
+            continue
+        for way in ("up", "down"):
+            queue = fitted.model.queues[way]
+            assert queue.rate_bps == pytest.approx(1000 * path.settings[way], rel=0.1)
+            assert (queue.qdisc == "fq_codel") == path.is_managed
+
+
+def test_a_shaper_does_what_the_model_predicts(held: list[tuple[lines.HiddenPath, Run, Fit]]) -> None:
+    tails = []
+    for path, run, fitted in held:
+        for phase in fitted.phases if fitted.fits else ():
+            predicted = shaped(run, fitted, phase)
+            if predicted is None:
+                continue
+            way = "up" if phase.kind == "upload" else "down"
+            probes = path.simulated(way, predicted.kbit).probes
+            during = pl.col("sent_ns").is_between(lines.IDLE_S * SECOND, (lines.IDLE_S + lines.LOADED_S - 1) * SECOND)
+            trips = probes.filter(during)["rtt_ns"]
+            true_ms = [(trips.quantile(part, "linear") or 0) / 1e6 for part in (0.5, 0.95)]
+            close = [pytest.approx(each, rel=PREDICTED, abs=CLOSE_MS) for each in true_ms]
+            assert predicted.result.p50_ms == close[0], (path.settings, way)
+            tails.append(predicted.result.p95_ms == close[1])
+    assert tails
+    assert sum(tails) >= TAILS * len(tails) - 1
+
+
+def test_the_file_is_an_experiment_of_its_own(cli: Cli, tmp_path: Path) -> None:
+    run = lines.measured(lines.hidden(FIRST), tmp_path / "results")
+    answer = cli("model", str(run.path), "--json", "--phase", "upload")
+    assert answer.status == 0, answer.err
+    found = json.loads(answer.out)
+    assert found["fits"]
+    assert [phase["phase"] for phase in found["phases"]] == ["download", "upload"]
+    made = load("model.toml")
+    assert [entry["name"] for entry in made.points[0].scenario["traffic"]] == ["upload", "ping"]
+    # The file has the modelled numbers.
+    (simulated,) = bs.run("model.toml", out=tmp_path / "again").runs
+    upload = found["phases"][1]["modelled"]["goodput_mbit"]["up"]
+    assert simulated.metrics["goodput.total_mbit"] == pytest.approx(upload, rel=0.02)
+    shown = cli("model", str(run.path), "--to", "other.toml").out
+    for text in ("Measured and modelled", "Written: other.toml", "bufferscope choose other.toml --link line."):
+        assert text in shown
+    assert "not measured" in cli("model", str(run.path), "--phase", "both").err
+
+
+def test_a_model_that_does_not_fit_says_so(cli: Cli, tmp_path: Path) -> None:
+    # A queue whose delay never moves, as no tail-drop queue of these flows has it; and goodput that adds up to more.
+    events = cures.events({"upload": "router_uplink"}, upload=9_000_000)
+    for phase in events[-1]["verdict"]["phases"]:
+        phase["numbers"]["loaded"] |= {"p50_ns": 12_000_000, "p95_ns": 900_000_000}
+    run = read_events(b"".join(json.dumps(e).encode() + b"\n" for e in events).splitlines(), tmp_path / "results")
+    answer = cli("model", str(run.path))
+    assert answer.status == 1
+    assert "The model does not fit" in answer.out
+    assert "would take" not in answer.out, "it predicts nothing"
+
+
+def test_a_run_without_a_load_has_no_model(tmp_path: Path) -> None:
+    events = cures.events({})
+    run = read_events(b"".join(json.dumps(e).encode() + b"\n" for e in events).splitlines(), tmp_path / "results")
+    with pytest.raises(InputError, match="nothing was measured under load"):
+        fit(run)
+
+
+def test_numbers_fit_within_a_tenth() -> None:
+    assert fits(100.0, 109.9, 2.0)
+    assert not fits(100.0, 110.2, 2.0)
+    assert fits(0.3, 2.2, 2.0), "or within 2 ms"
+    assert not fits(None, 100.0, 2.0), "a percentile among lost probes is not a number"
