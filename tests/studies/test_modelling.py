@@ -21,7 +21,7 @@ from bufferscope.base.errors import InputError
 from bufferscope.interop.live.measuring import read_events
 from bufferscope.model.experiment import load
 from bufferscope.store.run import Run
-from bufferscope.studies.modelling.fitting import Fit, fit, fits
+from bufferscope.studies.modelling.fitting import LineFit, fit, fits
 from bufferscope.studies.modelling.shaping import shaped
 
 Cli = Callable[..., Answer]
@@ -36,7 +36,7 @@ TAILS = 0.9
 
 
 @pytest.fixture(scope="module")
-def held(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[lines.HiddenPath, Run, Fit]]:
+def held(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[lines.HiddenPath, Run, LineFit]]:
     """The paths, what was measured on them, and their models."""
     found = []
     for seed in range(FIRST, FIRST + PATHS):
@@ -46,7 +46,7 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[lines.HiddenPat
     return found
 
 
-def test_models_behave_as_the_paths_did(held: list[tuple[lines.HiddenPath, Run, Fit]]) -> None:
+def test_models_behave_as_the_paths_did(held: list[tuple[lines.HiddenPath, Run, LineFit]]) -> None:
     good = [fitted for _, _, fitted in held if fitted.fits]
     assert len(good) >= FITTING * len(held) - 1
     for path, _, fitted in held:
@@ -58,7 +58,7 @@ def test_models_behave_as_the_paths_did(held: list[tuple[lines.HiddenPath, Run, 
             assert (queue.qdisc == "fq_codel") == path.is_managed
 
 
-def test_a_shaper_does_what_the_model_predicts(held: list[tuple[lines.HiddenPath, Run, Fit]]) -> None:
+def test_a_shaper_does_what_the_model_predicts(held: list[tuple[lines.HiddenPath, Run, LineFit]]) -> None:
     tails = []
     for path, run, fitted in held:
         for phase in fitted.phases if fitted.fits else ():

@@ -10,7 +10,7 @@ from bufferscope.cli import options
 
 if TYPE_CHECKING:
     from bufferscope.store.run import Run
-    from bufferscope.studies.modelling.fitting import Fit, HeldPhase
+    from bufferscope.studies.modelling.fitting import HeldPhase, LineFit
 
 NO_FIT = 1
 PHASES = ("download", "upload", "both")
@@ -83,7 +83,7 @@ file.
         raise typer.Exit(NO_FIT)
 
 
-def _write(to: Path, fitted: "Fit", run: "Run", chosen: "HeldPhase") -> None:
+def _write(to: Path, fitted: "LineFit", run: "Run", chosen: "HeldPhase") -> None:
     from bufferscope.studies.modelling.fitting import length_s
     from bufferscope.studies.modelling.line import text
 

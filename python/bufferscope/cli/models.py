@@ -10,14 +10,14 @@ from bufferscope.cli.live import print_table
 from bufferscope.cli.saying import say
 from bufferscope.cli.terminal import console
 from bufferscope.store.run import Run
-from bufferscope.studies.modelling.fitting import Fit, HeldPhase, PhaseResult
+from bufferscope.studies.modelling.fitting import HeldPhase, LineFit, PhaseResult
 from bufferscope.studies.modelling.line import LOADS, SIDES, ModelledQueue
 from bufferscope.studies.modelling.shaping import ShapedLine
 
 NAMES = {"up": "Upload", "down": "Download"}
 
 
-def print_fit(run: Run, fitted: Fit, file: Path, chosen: HeldPhase, predicted: ShapedLine | None) -> None:
+def print_fit(run: Run, fitted: LineFit, file: Path, chosen: HeldPhase, predicted: ShapedLine | None) -> None:
     """The model, measured beside modelled, whether it fits, and what to do with it."""
     model = fitted.model
     _tell(f"Model of the line to {model.name}: round trip {number(model.rtt_ns / 1e6)} ms.")
@@ -51,7 +51,7 @@ def print_fit(run: Run, fitted: Fit, file: Path, chosen: HeldPhase, predicted: S
     )
 
 
-def document(run: Run, fitted: Fit, file: Path, predicted: ShapedLine | None) -> dict[str, object]:
+def document(run: Run, fitted: LineFit, file: Path, predicted: ShapedLine | None) -> dict[str, object]:
     """The same for `--json`."""
     model = fitted.model
     return {

@@ -81,7 +81,7 @@ class HeldPhase:
 
 
 @dataclass(frozen=True)
-class Fit:
+class LineFit:
     """A fitted model."""
 
     model: LineModel
@@ -107,7 +107,7 @@ def fits(measured: float | None, modelled: float | None, within: float) -> bool:
     return abs(modelled - measured) <= max(WITHIN * abs(measured), within)
 
 
-def fit(run: RunRecords, seed: int = 1) -> Fit:
+def fit(run: RunRecords, seed: int = 1) -> LineFit:
     """The model of a live measurement. Raises `InputError` if that has too little for one."""
     live = live_of(run.meta["summary"])
     if live is None:
@@ -125,7 +125,7 @@ def fit(run: RunRecords, seed: int = 1) -> Fit:
         found = words.of_phase(live["verdict"], kind)
         if found and all(way in model.flows for way in LOADS[kind]):
             held.append(HeldPhase(kind, measured(found), modelled(model, kind, length_s(live, found), seed)))
-    return Fit(model, tuple(held), tuple(notes))
+    return LineFit(model, tuple(held), tuple(notes))
 
 
 def measured(phase: PhaseVerdict) -> PhaseResult:

@@ -7,7 +7,7 @@ from bufferscope.analysis.fixing.rates import shaper_rate
 from bufferscope.metrics.records import RunRecords
 from bufferscope.store.live import LiveMeasurement
 from bufferscope.store.verdict import Direction
-from bufferscope.studies.modelling.fitting import Fit, HeldPhase, PhaseResult, length_s, modelled
+from bufferscope.studies.modelling.fitting import HeldPhase, LineFit, PhaseResult, length_s, modelled
 from bufferscope.studies.modelling.line import LOADS
 
 
@@ -19,7 +19,7 @@ class ShapedLine:
     result: PhaseResult
 
 
-def shaped(run: RunRecords, fitted: Fit, phase: HeldPhase, seed: int = 1) -> ShapedLine | None:
+def shaped(run: RunRecords, fitted: LineFit, phase: HeldPhase, seed: int = 1) -> ShapedLine | None:
     """The same load behind the shapers that `fix` prints; None if no queue of this phase needs one.
 
     The shapers count the frames of the simulated link, so their rates are those of whole frames less the margin.
