@@ -1,7 +1,7 @@
 """The page of `bufferscope serve` in Chromium, over a path of this machine's kernel with a queue that we planted.
 
-The download has a long queue, and that of the upload is too short to count. Right after the page, the program measures
-the same path.
+The upload has a long queue. The server sends slower than the line, so the download has none. Right after the page, the
+program measures the same path.
 """
 
 import json
@@ -30,8 +30,8 @@ ends = ["laptop", "router"]
 [[link]]
 name = "line"
 ends = ["router", "provider"]
-forward = { rate = "40mbit", queue = { qdisc = "pfifo", limit = "6p" } }
-reverse = { rate = "20mbit", queue = { qdisc = "pfifo", limit = "150p" } }
+forward = { rate = "12mbit", queue = { qdisc = "pfifo", limit = "90p" } }
+reverse = { rate = "100mbit", queue = { qdisc = "pfifo", limit = "500p" } }
 [[link]]
 name = "backbone"
 ends = ["provider", "server"]
@@ -41,11 +41,12 @@ kind = "ping"
 from = "laptop"
 to = "server"
 """
-FULL_MS = 150 * 1514 * 8 / 20e3
+FULL_MS = 90 * 1514 * 8 / 12e3
 """The delay of the planted queue when it is full."""
 CONGESTION = "net.ipv4.tcp_congestion_control=cubic"
 """What Chromium's uploads use on most machines."""
 PATIENCE_S = 400
+SERVER_MBIT = 20
 MS = 1e6
 
 
@@ -57,12 +58,12 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (directory / "lab.toml").write_text(HOME, encoding="utf-8")
     token = directory / "token"
     browse = f"{sys.executable} {pagetest.__file__} server {token} {directory} download,upload"
-    measure = f"{program()} measure server --token-file {token} --phases download --events > {directory}/program.jsonl"
+    measure = f"{program()} measure server --token-file {token} --phases upload --events > {directory}/program.jsonl"
     done = call(
         directory,
         "--quiet",
         "--with",
-        f"server={program()} serve --token-file {token}",
+        f"server={program()} serve --token-file {token} --rate {SERVER_MBIT}",
         command=("sh", "-c", f"sysctl -qw {CONGESTION}; {browse} && {measure}"),
         on="laptop",
         patience_s=PATIENCE_S,
@@ -83,24 +84,24 @@ def phases(file: Path) -> Mapping[str, Any]:
 
 
 def test_the_page_measures_the_delay_that_the_program_measures(measured: Path) -> None:
-    page, own = phases(measured / "page.jsonl")["download"], phases(measured / "program.jsonl")["download"]
+    page, own = phases(measured / "page.jsonl")["upload"], phases(measured / "program.jsonl")["upload"]
     assert page["outcome"]["kind"] == own["outcome"]["kind"] == "queue"
-    for statistic in ("p50_ns", "p95_ns"):
+    for statistic, tolerance in (("p50_ns", 0.15), ("p95_ns", 0.3)):  # the tail is also that of a busy machine
         found, expected = page["numbers"]["added"][statistic], own["numbers"]["added"][statistic]
-        assert found == pytest.approx(expected, rel=0.15), (statistic, found / MS, expected / MS)
+        assert found == pytest.approx(expected, rel=tolerance), (statistic, found / MS, expected / MS)
     assert 0.4 * FULL_MS < page["numbers"]["added"]["p50_ns"] / MS < 1.2 * FULL_MS
     (where,) = page["where"]
-    assert where["direction"] == "down"
+    assert where["direction"] == "up"
     assert where["answer"]["text"].startswith("cannot tell"), "a page does not know the place of a queue"
 
 
 def test_the_page_finds_no_queue_where_there_is_none(measured: Path) -> None:
-    phase = phases(measured / "page.jsonl")["upload"]
-    assert phase["outcome"]["kind"] != "queue"
+    phase = phases(measured / "page.jsonl")["download"]
+    assert phase["outcome"]["kind"] not in ("queue", "other_traffic")
     assert phase["where"] == []
-    assert phase["grade"] in ("A+", "A")
-    (up,) = (each for each in phase["numbers"]["directions"] if each["direction"] == "up")
-    assert 0.5 * 40e6 < up["goodput"]["mean_bps"] < 40e6
+    assert phase["numbers"]["added"]["p50_ns"] < 3 * MS
+    (down,) = (each for each in phase["numbers"]["directions"] if each["direction"] == "down")
+    assert down["goodput"]["mean_bps"] == pytest.approx(SERVER_MBIT * 1e6, rel=0.15)
 
 
 def test_the_page_shows_the_sentences_and_works_without_a_mouse_on_a_small_screen(measured: Path) -> None:

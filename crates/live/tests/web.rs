@@ -194,7 +194,7 @@ async fn a_page_needs_the_token_and_each_wrong_one_is_answered_later() {
         assert!(heard(&mut control).await.is_none());
     }
     assert!(begun.elapsed() >= Duration::from_millis(100 + 200 + 400));
-    for wrong in ["{}", "{\"ask\": \"hello\"}", "[", "{\"ask\": \"alive\", \"more\": 1}"] {
+    for wrong in ["{}", "{\"ask\": \"hello\"}", "[", "{\"ask\": \"phase\"}"] {
         let mut control = open(&server, "/test/control", Some(&origin(&server))).await.unwrap();
         control.send(Message::text(wrong)).await.unwrap();
         assert!(heard(&mut control).await.is_none(), "{wrong}");
@@ -363,9 +363,12 @@ async fn a_whole_test_of_a_page_ends_with_a_verdict_that_guesses_no_place() {
         assert!(place["answer"]["text"].as_str().unwrap().starts_with("cannot tell"), "{place}");
     }
     let echoes = end["observations"]["phases"][1]["echoes"].as_array().unwrap();
-    assert!(echoes.len() >= 20 && echoes.iter().all(|echo| echo["up_ns"].is_i64()), "{}", echoes.len());
+    assert!(echoes.len() >= 5 && echoes.iter().all(|echo| echo["up_ns"].is_i64()), "{}", echoes.len());
     let goodput = end["observations"]["phases"][1]["goodput"].as_array().unwrap();
-    assert!(goodput.iter().any(|row| row["direction"] == "up" && row["bytes"] == 1_000_000), "{goodput:?}");
+    assert!(
+        goodput.iter().any(|row| row["direction"] == "up" && (1..=uploaded).contains(&row["bytes"].as_u64().unwrap())),
+        "{goodput:?}"
+    );
     assert!(heard(&mut control).await.is_none(), "the end");
     assert!(server.enter().await.is_ok(), "the next test");
 }
