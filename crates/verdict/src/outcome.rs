@@ -203,7 +203,8 @@ impl Case<'_> {
             true => LEAST_OWN_RISE_NS.max(APART * self.added.total_ns.unwrap_or(0.0)),
             false => LEAST_OWN_RISE_NS.max(self.baseline.threshold_ns(self.phase.kind.loaded())),
         };
-        if let Some(own) = self.own_rise_ns().filter(|own| *own > least_ns && self.shows_flow_queueing()) {
+        let full = limited_by_an_end(&loads).is_none();
+        if let Some(own) = self.own_rise_ns().filter(|own| full && *own > least_ns && self.shows_flow_queueing()) {
             return managed(own, "do not wait");
         }
         if let Some(marks) = loads.iter().filter_map(|load| load.marks).reduce(f64::max).filter(|part| *part > MARKED) {
@@ -223,19 +224,9 @@ impl Case<'_> {
 
     /// Why the load may not have filled the path.
     fn limit(&self, loads: &[Load]) -> Option<(Limit, String)> {
-        let most = |field: fn(&Load) -> Option<f64>| loads.iter().filter_map(field).reduce(f64::max);
         let limit = |limit, text: String| Some((limit, text));
-        if let Some(part) = most(|load| load.rwnd_limited).filter(|part| *part > HALF) {
-            return limit(
-                Limit::ReceiveWindow,
-                format!("the receiver's window limited the load for {} of the time", percent(part)),
-            );
-        }
-        if let Some(part) = most(|load| load.sndbuf_limited).filter(|part| *part > HALF) {
-            return limit(
-                Limit::Sender,
-                format!("the sender's buffer limited the load for {} of the time", percent(part)),
-            );
+        if let Some(found) = limited_by_an_end(loads) {
+            return Some(found);
         }
         if let Some(busy) = busiest(self.phase).filter(|busy| *busy > BUSY) {
             return limit(
@@ -249,7 +240,7 @@ impl Case<'_> {
                 format!("this machine was too busy to send more than {} of its test packets", percent(sent)),
             );
         }
-        if let Some(part) = most(|load| load.busy).filter(|part| *part < HALF) {
+        if let Some(part) = most(loads, |load| load.busy).filter(|part| *part < HALF) {
             return limit(
                 Limit::Sender,
                 format!("the sending program had data for only {} of the time", percent(part)),
@@ -259,7 +250,7 @@ impl Case<'_> {
         if LOW_DELAY.contains(&congestion) {
             return limit(Limit::LowDelayControl, format!("the congestion control {congestion} keeps queues short"));
         }
-        if let Some(part) = most(|load| load.retransmits).filter(|part| *part > LOSSY) {
+        if let Some(part) = most(loads, |load| load.retransmits).filter(|part| *part > LOSSY) {
             let text = format!(
                 "{} of the packets were lost without delay: a policer, a very short queue or a lossy link",
                 percent(part)
@@ -269,6 +260,24 @@ impl Case<'_> {
         (self.phase.levelled == Some(false))
             .then(|| (Limit::Unknown, "the goodput was still growing at the end of the phase".to_owned()))
     }
+}
+
+/// The largest value of several loads.
+fn most(loads: &[Load], field: fn(&Load) -> Option<f64>) -> Option<f64> {
+    loads.iter().filter_map(field).reduce(f64::max)
+}
+
+/// A window or a buffer of an end that limited the load for most of the time. Then acknowledgements that wait for more data may
+/// lengthen the load's own round trips, and no queue does.
+fn limited_by_an_end(loads: &[Load]) -> Option<(Limit, String)> {
+    let limits: [(Limit, &str, fn(&Load) -> Option<f64>); 2] = [
+        (Limit::ReceiveWindow, "the receiver's window", |load| load.rwnd_limited),
+        (Limit::Sender, "the sender's buffer", |load| load.sndbuf_limited),
+    ];
+    limits.into_iter().find_map(|(limit, what, field)| {
+        let part = most(loads, field).filter(|part| *part > HALF)?;
+        Some((limit, format!("{what} limited the load for {} of the time", percent(part))))
+    })
 }
 
 /// The part of a phase's probes that the client sent, of those that were due; `None` if the time between probes is not known.

@@ -51,6 +51,11 @@ fn congestion_marks_without_delay_are_managed() {
 fn a_window_a_buffer_or_a_program_may_limit_the_load() {
     let window = flat().flow(Direction::Up, |flow, s| flow.rwnd_limited_us = (6e5 * s) as u64);
     assert_eq!(limit(&window), (OutcomeKind::NotFilled, Some(Limit::ReceiveWindow)));
+    // With small windows, acknowledgements wait for more data, and the load's own round trips are longer.
+    let waiting = window.flow(Direction::Up, |flow, s| {
+        (flow.rwnd_limited_us, flow.srtt_ns) = ((6e5 * s) as u64, 60 * MS);
+    });
+    assert_eq!(limit(&waiting), (OutcomeKind::NotFilled, Some(Limit::ReceiveWindow)));
     let buffer = flat().flow(Direction::Up, |flow, s| flow.sndbuf_limited_us = (6e5 * s) as u64);
     assert_eq!(limit(&buffer), (OutcomeKind::NotFilled, Some(Limit::Sender)));
     let program = flat().flow(Direction::Up, |flow, s| flow.busy_us = (4e5 * s) as u64);
