@@ -86,9 +86,9 @@ def phases(file: Path) -> Mapping[str, Any]:
 def test_the_page_measures_the_delay_that_the_program_measures(measured: Path) -> None:
     page, own = phases(measured / "page.jsonl")["upload"], phases(measured / "program.jsonl")["upload"]
     assert page["outcome"]["kind"] == own["outcome"]["kind"] == "queue"
-    for statistic, tolerance in (("p50_ns", 0.15), ("p95_ns", 0.3)):  # the tail is also that of a busy machine
-        found, expected = page["numbers"]["added"][statistic], own["numbers"]["added"][statistic]
-        assert found == pytest.approx(expected, rel=tolerance), (statistic, found / MS, expected / MS)
+    # Not the 95th percentile: it is not known if the full queue drops more than 5 % of the program's probes.
+    found, expected = (each["numbers"]["added"]["p50_ns"] for each in (page, own))
+    assert found == pytest.approx(expected, rel=0.15), (found / MS, expected / MS)
     assert 0.4 * FULL_MS < page["numbers"]["added"]["p50_ns"] / MS < 1.2 * FULL_MS
     (where,) = page["where"]
     assert where["direction"] == "up"

@@ -10,19 +10,19 @@ from pathlib import Path
 
 from browsers import ARGUMENTS
 from laboratory import program
-from playwright.sync_api import Error, Page, sync_playwright
+from playwright.sync_api import Error, Page, ViewportSize, sync_playwright
 
 PORT = 47300
 PATIENCE_MS = 150_000
 START_S = 30
-PHONE = {"width": 360, "height": 740}
+PHONE: ViewportSize = {"width": 360, "height": 740}
 UNLABELLED = """
 [...document.querySelectorAll("button, select, input, canvas")]
   .filter((each) => !each.textContent.trim() && !each.getAttribute("aria-label") && !each.labels?.length)
   .map((each) => each.id)
 """
 """The controls without a name for a screen reader."""
-DESKTOP = {"width": 1280, "height": 800}
+DESKTOP: ViewportSize = {"width": 1280, "height": 800}
 
 
 def secret(file: Path) -> str:

@@ -270,12 +270,12 @@ fn most(loads: &[Load], field: fn(&Load) -> Option<f64>) -> Option<f64> {
 /// A window or a buffer of an end that limited the load for most of the time. Then acknowledgements that wait for more data may
 /// lengthen the load's own round trips, and no queue does.
 fn limited_by_an_end(loads: &[Load]) -> Option<(Limit, String)> {
-    let limits: [(Limit, &str, fn(&Load) -> Option<f64>); 2] = [
-        (Limit::ReceiveWindow, "the receiver's window", |load| load.rwnd_limited),
-        (Limit::Sender, "the sender's buffer", |load| load.sndbuf_limited),
+    let limits = [
+        (Limit::ReceiveWindow, "the receiver's window", most(loads, |load| load.rwnd_limited)),
+        (Limit::Sender, "the sender's buffer", most(loads, |load| load.sndbuf_limited)),
     ];
-    limits.into_iter().find_map(|(limit, what, field)| {
-        let part = most(loads, field).filter(|part| *part > HALF)?;
+    limits.into_iter().find_map(|(limit, what, part)| {
+        let part = part.filter(|part| *part > HALF)?;
         Some((limit, format!("{what} limited the load for {} of the time", percent(part))))
     })
 }

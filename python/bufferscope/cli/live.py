@@ -55,7 +55,7 @@ def print_live(run: Run) -> None:
     live = run.meta["summary"]["live"]
     verdict = live["verdict"]
     print_sentences(run)
-    _print(words.episodes(live, run.meta["started"]))
+    print_table(words.episodes(live, run.meta["started"]))
     for table in (words.numbers(verdict), words.directions(verdict), words.locations(verdict)):
         print_table(table)
     for phase in verdict["phases"]:
