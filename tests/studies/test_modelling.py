@@ -26,7 +26,7 @@ from bufferscope.studies.modelling.shaping import shaped
 
 Cli = Callable[..., Answer]
 FIRST = 1000
-"""The seeds from here on were not used to choose anything."""
+"""The first seed of the paths that `docs/model.md` reports."""
 PATHS = 50 if os.environ.get("WHOLE_CATALOGUE") else 3
 FITTING = 0.9
 """The part of the paths whose model fits."""
