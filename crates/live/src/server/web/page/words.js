@@ -6,8 +6,6 @@ const RANKS = ["clean", "managed", "not_filled", "cannot_tell", "path_changed", 
 const CALL_MS = { good: 150, fair: 400 };
 // What Netflix recommends for one stream of each quality.
 const VIDEO_MBIT = { hd: 5, best: 15 };
-const HEADERS = 1500 / 1448;
-const SHAPED = 0.9;
 const PLACES = {
   clean: "place_clean",
   managed: "place_managed",
@@ -70,7 +68,7 @@ export class Words {
     const stopped = judged.browser.filter((each) => each.bottleneck && each.bottleneck !== "unknown");
     const worst = this.worst(verdict);
     if (this.language === "en" && !stopped.length && worst && worst.outcome.kind !== "cannot_tell") return verdict.sentences;
-    const own = [this.speed(verdict), this.delays(verdict), this.place(worst, stopped), this.certainty(worst), this.cure(verdict, worst, stopped)];
+    const own = [this.speed(verdict), this.delays(verdict), this.place(worst, stopped), this.certainty(worst), this.cure(worst, stopped)];
     return own.filter((sentence) => sentence);
   }
 
@@ -103,10 +101,12 @@ export class Words {
     const slowest = verdict.phases.reduce((most, phase) => (!most || this.added(phase) > this.added(most) ? phase : most), null);
     const loaded = slowest && (slowest.numbers.loaded.p95_ns ?? slowest.numbers.loaded.max_ns);
     if (!loaded) return this.text("delay_idle", { idle: this.delay(idle) });
-    const sentence = this.text("delay_loaded", {
+    const all = slowest.numbers.loaded;
+    const sentence = this.text(all.p95_ns === null ? "delay_lost" : "delay_loaded", {
       idle: this.delay(idle),
       loaded: this.delay(loaded),
       phase: this.text(slowest.kind),
+      lost: this.percent(all.lost / Math.max(all.count, 1)),
     });
     return slowest.grade ? `${sentence} ${this.text("delay_grade", { grade: slowest.grade })}` : sentence;
   }
@@ -124,16 +124,13 @@ export class Words {
     return worst ? this.text("certainty", { count: this.number(worst.numbers.loaded.count, 0) }) : "";
   }
 
-  cure(verdict, worst, stopped) {
+  // A page never knows in which queue packets wait, so it does not say what to change there.
+  cure(worst, stopped) {
     if (stopped.length) return this.text("cure_browser");
     if (!worst) return this.text("cure_load");
     if (worst.outcome.kind !== "queue") return this.text(CURES[worst.outcome.kind]);
     if (worst.grade === "A" || worst.grade === "A+") return this.text("cure_short");
-    const direction = worst.where[0]?.direction;
-    const rate = direction && this.best(verdict, direction);
-    if (!rate) return this.text("cure_shape_any");
-    const way = this.text(direction === "up" ? "upload" : "download");
-    return this.text("cure_shape", { way, rate: this.rate(rate * HEADERS * SHAPED) });
+    return this.text("cure_wired");
   }
 
   // What the result means for what people do.
