@@ -38,7 +38,7 @@ def lines(found: dict[str, Any]) -> list[str]:
 
 
 def test_a_linux_router_shapes_both_directions(fix: Callable[..., dict[str, Any]]) -> None:
-    found = fix(LINE, "--for", "linux", "--link", "docsis", **RATES)
+    found = fix(LINE, "--device", "linux", "--link", "docsis", **RATES)
     # 99 % of the mean in 9 of 10 seconds, 1518 bytes on the link for 1448 of payload, less 5 % and 10 %.
     up, down = (
         int(0.99 * rate * 1518 / 1448 * part / 1000) for rate, part in zip(RATES.values(), (0.95, 0.9), strict=True)
@@ -62,18 +62,18 @@ def test_a_linux_router_shapes_both_directions(fix: Callable[..., dict[str, Any]
 
 
 def test_only_the_direction_with_a_queue_is_shaped(fix: Callable[..., dict[str, Any]]) -> None:
-    found = fix({"upload": "router_uplink"}, "--for", "linux", "--interface", "eth1", **RATES)
+    found = fix({"upload": "router_uplink"}, "--device", "linux", "--interface", "eth1", **RATES)
     assert [line.split()[:5] for line in lines(found)] == [["tc", "qdisc", "replace", "dev", "eth1"]]
-    uci = lines(fix({"upload": "router_uplink"}, "--for", "openwrt", **RATES))
+    uci = lines(fix({"upload": "router_uplink"}, "--device", "openwrt", **RATES))
     assert "uci set sqm.@queue[0].download='0'" in uci
 
 
 @pytest.mark.parametrize("link", FRAMINGS)
 def test_every_kind_of_line_has_its_headers(fix: Callable[..., dict[str, Any]], link: str) -> None:
     framing = FRAMINGS[link]
-    found = fix(LINE, "--for", "linux", "--link", link, **RATES)
+    found = fix(LINE, "--device", "linux", "--link", link, **RATES)
     assert f"kbit {framing.cake} nat" in lines(found)[0]
-    sqm = lines(fix(LINE, "--for", "openwrt", "--link", link, **RATES))
+    sqm = lines(fix(LINE, "--device", "openwrt", "--link", link, **RATES))
     assert f"uci set sqm.@queue[0].overhead='{framing.overhead}'" in sqm
     assert f"uci set sqm.@queue[0].linklayer='{'atm' if framing.atm else 'ethernet'}'" in sqm
     on_link = int(0.99 * RATES["upload"] * framing.bytes_of(1500) / 1448 * 0.95 / 1000)
@@ -81,25 +81,25 @@ def test_every_kind_of_line_has_its_headers(fix: Callable[..., dict[str, Any]], 
 
 
 def test_a_kernel_without_cake_gets_a_shaper_before_another_queue(fix: Callable[..., dict[str, Any]]) -> None:
-    kept = lines(fix(LINE, "--for", "linux", "--qdisc", "fq_codel", "--link", "docsis", **RATES))
+    kept = lines(fix(LINE, "--device", "linux", "--qdisc", "fq_codel", "--link", "docsis", **RATES))
     assert kept[0].startswith("tc qdisc replace dev wan root handle bf: tbf rate ")
     assert kept[0].endswith(" overhead 4"), "the 14 bytes of Ethernet are counted already"
     assert kept[1] == "tc qdisc replace dev wan parent bf:1 fq_codel"
-    poor = lines(fix(LINE, "--for", "linux", "--qdisc", "bfifo", "--link", "pppoa-vcmux", **RATES))
+    poor = lines(fix(LINE, "--device", "linux", "--qdisc", "bfifo", "--link", "pppoa-vcmux", **RATES))
     assert " linklayer atm" in poor[0]
     assert not any("fq_codel" in line or "cake" in line for line in poor)
 
 
 @pytest.mark.parametrize("target", ["opnsense", "pfsense", "mikrotik"])
 def test_other_routers_get_the_rate_of_packets(fix: Callable[..., dict[str, Any]], target: str) -> None:
-    found = fix(LINE, "--for", target, **RATES)
+    found = fix(LINE, "--device", target, **RATES)
     shown = "\n".join(lines(found))
     for way, part in (("upload", 0.95), ("download", 0.9)):
         assert str(int(0.99 * RATES[way] * 1500 / 1448 * part / 1000)) in shown
 
 
 def test_rates_that_vary_get_the_settings_of_cake_autorate_and_no_number(fix: Callable[..., dict[str, Any]]) -> None:
-    found = fix(LINE, "--for", "openwrt", variation=0.3, **RATES)
+    found = fix(LINE, "--device", "openwrt", variation=0.3, **RATES)
     settings = dict(line.split("=", 1) for line in found["steps"][1]["settings"])
     for way in ("dl", "ul"):
         rates = [int(settings[f"{which}_{way}_shaper_rate_kbps"]) for which in ("min", "base", "max")]
@@ -107,15 +107,15 @@ def test_rates_that_vary_get_the_settings_of_cake_autorate_and_no_number(fix: Ca
         assert settings[f"adjust_{way}_shaper_rate"] == "1"
     assert all("link_kbit" not in rate for rate in found["rates"])
     for target in ("opnsense", "pfsense", "mikrotik"):
-        other = fix(LINE, "--for", target, variation=0.3, **RATES)
+        other = fix(LINE, "--device", target, variation=0.3, **RATES)
         assert other["steps"] == []
         assert "no fixed rate is right" in other["reasons"][0]
-    poor = fix(LINE, "--for", "linux", "--qdisc", "bfifo", variation=0.3, **RATES)
+    poor = fix(LINE, "--device", "linux", "--qdisc", "bfifo", variation=0.3, **RATES)
     assert poor["steps"] == [], "cake-autorate needs cake"
 
 
 def test_rates_that_vary_a_little_are_noted(fix: Callable[..., dict[str, Any]]) -> None:
-    found = fix(LINE, "--for", "linux", variation=0.12, **RATES)
+    found = fix(LINE, "--device", "linux", variation=0.12, **RATES)
     assert any("varies by 12 %" in reason for reason in found["reasons"])
     assert "link_kbit" in found["rates"][0]
 
@@ -134,7 +134,7 @@ def test_the_device_with_the_queue_is_the_default(fix: Callable[..., dict[str, A
 
 
 def test_each_place_has_its_cure(fix: Callable[..., dict[str, Any]]) -> None:
-    wired = fix({"download": "router_downlink"}, "--for", "linux", "--interface", "br0", **RATES)
+    wired = fix({"download": "router_downlink"}, "--device", "linux", "--interface", "br0", **RATES)
     assert lines(wired) == ["tc qdisc replace dev br0 root fq_codel"]
     wireless = fix({"download": "router_downlink"}, link="wifi", **RATES)
     assert "5 GHz" in " ".join(lines(wireless))
@@ -152,9 +152,9 @@ def test_each_place_has_its_cure(fix: Callable[..., dict[str, Any]]) -> None:
 
 
 def test_a_router_does_not_cure_this_machine(fix: Callable[..., dict[str, Any]]) -> None:
-    found = fix({"upload": "client_qdisc"}, "--for", "linux", **RATES)
+    found = fix({"upload": "client_qdisc"}, "--device", "linux", **RATES)
     assert found["steps"] == []
-    assert "--for this-machine" in found["reasons"][0]
+    assert "--device this-machine" in found["reasons"][0]
 
 
 @pytest.mark.parametrize("outcome", ["managed", "clean", "not_filled", "other_traffic", "path_changed", "cannot_tell"])
@@ -163,7 +163,7 @@ def test_without_a_queue_there_is_no_command(cli: Cli, tmp_path: Path, outcome: 
     for phase in events[-1]["verdict"]["phases"]:
         phase["outcome"] |= {"kind": outcome, "text": "This is why."}
     run = read_events(livestreams.lines(events).splitlines(), tmp_path / "results")
-    for target in ((), ("--for", "linux"), ("--for", "this-machine"), ("--for", "provider")):
+    for target in ((), ("--device", "linux"), ("--device", "this-machine"), ("--device", "provider")):
         found = json.loads(cli("fix", str(run.path), "--json", *target).out)
         assert (found["queues"], found["steps"], found["rates"]) == ([], [], [])
         assert any("This is why." in reason for reason in found["reasons"])
@@ -193,7 +193,7 @@ def test_the_newest_measurement_is_taken(cli: Cli, tmp_path: Path) -> None:
     answer = cli("fix", "--json")
     assert Path(json.loads(answer.out)["run"]).resolve() == newest.path.resolve()
     shown = cli("fix").out
-    for text in ("On the OpenWrt router", "uci commit sqm", "Why: ", "Undo:", "--for this-machine"):
+    for text in ("On the OpenWrt router", "uci commit sqm", "Why: ", "Undo:", "--device this-machine"):
         assert text in shown
     assert cli("fix", "--quiet").out == ""
 
@@ -201,13 +201,13 @@ def test_the_newest_measurement_is_taken(cli: Cli, tmp_path: Path) -> None:
 def test_wrong_usage_changes_nothing(cli: Cli, tmp_path: Path) -> None:
     run = str(cures.measured(tmp_path, LINE, **RATES).path)
     for arguments, says in (
-        ((run, "--for", "fritzbox"), "linux, openwrt"),
+        ((run, "--device", "fritzbox"), "linux, openwrt"),
         ((run, "--link", "isdn"), "docsis"),
         ((run, "--qdisc", "red"), "cake, fq_codel, bfifo"),
-        ((run, "--for", "linux", "--interface", "wan; reboot"), "the name of an interface"),
+        ((run, "--device", "linux", "--interface", "wan; reboot"), "the name of an interface"),
         ((run, "--undo"), "--undo"),
         ((run, "--persist"), "--persist"),
-        ((run, "--apply", "--for", "linux"), "this machine only"),
+        ((run, "--apply", "--device", "linux"), "this machine only"),
     ):
         answer = cli("fix", *arguments)
         assert (answer.status, answer.out) == (2, ""), arguments

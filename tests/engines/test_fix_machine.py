@@ -99,7 +99,7 @@ def test_a_shaper_on_this_machine_covers_both_directions(tmp_path: Path) -> None
         more = later(tmp_path)
         both = {"upload": "router_uplink", "download": "access_downlink"}
         livestreams.program(tmp_path / "program", cures.events(both, added_ms=SHORT, later_s=60, upload=9_000_000))
-        words = ("fix", "--apply", "--yes", "--json", "--for", "this-machine")
+        words = ("fix", "--apply", "--yes", "--json", "--device", "this-machine")
         done = network.bufferscope(*words, more=more)
         assert done.returncode == 0, done.stderr
         shown = network.shell(SHOW)

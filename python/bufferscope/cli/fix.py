@@ -33,7 +33,7 @@ def fix(
     target: Annotated[
         str | None,
         typer.Option(
-            "--for",
+            "--device",
             metavar="NAME",
             help="What to set: linux, openwrt, opnsense, pfsense, mikrotik (the router), this-machine, or provider (a "
             "report to send). Default: the device that has the queue; for a router, openwrt.",
@@ -134,9 +134,9 @@ killed, or if the terminal or the connection is lost.
 
       bufferscope fix
 
-      bufferscope fix results/example.org --for linux --link docsis
+      bufferscope fix results/example.org --device linux --link docsis
 
-      bufferscope fix --for provider > report.txt
+      bufferscope fix --device provider > report.txt
 
       sudo BUFFERSCOPE_TOKEN=TOKEN bufferscope fix --apply
 
@@ -232,14 +232,14 @@ def _advice(
     from bufferscope.analysis.fixing.advising import OWN, THIS_MACHINE, advise
 
     if apply and target not in (None, THIS_MACHINE):
-        raise InputError(f"--apply changes this machine only, and excludes --for {target}")
+        raise InputError(f"--apply changes this machine only, and excludes --device {target}")
     advice = advise(run, target or (THIS_MACHINE if apply else None), link, interface, qdisc, machine)
     if apply and not advice.queues:
         raise InputError(f"--apply: nothing to change. {' '.join(advice.reasons)}")
     if apply and target is None and not any(queue.place in OWN for queue in advice.queues):
         places = "; ".join(queue.answer for queue in advice.queues)
         raise InputError(
-            f"--apply: the queue is not at this machine, but at: {places}. With --for this-machine, this machine "
+            f"--apply: the queue is not at this machine, but at: {places}. With --device this-machine, this machine "
             "shapes its own "
             "traffic all the same"
         )

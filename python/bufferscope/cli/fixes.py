@@ -37,7 +37,7 @@ def print_advice(run: Run, advice: Advice) -> None:
         _tell("Then measure again, and compare: bufferscope measure, bufferscope compare.")
         if advice.target == "openwrt":
             _tell(
-                "For another router: --for linux, opnsense, pfsense, mikrotik. Without access to it: --for "
+                "For another router: --device linux, opnsense, pfsense, mikrotik. Without access to it: --device "
                 "this-machine."
             )
     elif not advice.queues:

@@ -18,6 +18,8 @@ use crate::wire::token::are_equal;
 
 /// The first byte of a TLS connection: a handshake record.
 const TLS: u8 = 0x16;
+/// The announcement of a phase may come so much later than the connections of its load.
+const ANNOUNCEMENT: Duration = Duration::from_secs(2);
 /// An address whose test runs may open so many connections beside those of the load.
 const OTHER_CONNECTIONS: usize = 8;
 
@@ -74,7 +76,7 @@ impl Server {
                 let mut bytes = [0; OPENING_BYTES];
                 let read = tokio::time::timeout_at(until, stream.read_exact(&mut bytes)).await;
                 if let (Ok(Ok(_)), Some(opening)) = (read, Opening::parse(&bytes)) {
-                    self.load(stream, from, &opening);
+                    self.load(stream, from, &opening).await;
                 }
             }
             _ => {}
@@ -82,7 +84,7 @@ impl Server {
     }
 
     /// Takes a load connection, and runs it on a thread of its own.
-    fn load(&self, stream: TcpStream, from: SocketAddr, opening: &Opening) {
+    async fn load(&self, stream: TcpStream, from: SocketAddr, opening: &Opening) {
         let session = self
             .sessions
             .get(opening.session)
@@ -95,6 +97,12 @@ impl Server {
         }
         // Threads of an earlier phase take a moment to end.
         let most = 3 * usize::from(session.limits.flows);
+        // The client opens it right after it has announced the phase, on another connection: either may come first.
+        let until = tokio::time::Instant::now() + ANNOUNCEMENT;
+        let is_early = || !session.state().expects(opening.purpose) && !session.has_ended();
+        while is_early() && tokio::time::Instant::now() < until {
+            tokio::time::sleep(ANNOUNCEMENT / 100).await;
+        }
         let admitted = match Arc::strong_count(&session.loads) <= most {
             true => session.state().admit(opening.purpose, session.limits.flows),
             false => None,

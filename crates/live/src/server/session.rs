@@ -191,12 +191,22 @@ impl State {
         self.phase = phase;
     }
 
+    /// Whether the phase has the load of this purpose.
+    pub fn expects(&self, purpose: Purpose) -> bool {
+        match purpose {
+            Purpose::Download => self.phase.loads(Direction::Down),
+            Purpose::Upload => self.phase.loads(Direction::Up),
+            Purpose::Exchange => false,
+        }
+    }
+
     /// The load that a connection of this purpose belongs to; `None` if the phase has no such load, or too many
     /// connections.
     pub fn admit(&mut self, purpose: Purpose, most: u16) -> Option<Arc<Shared>> {
-        let (load, count, belongs) = match purpose {
-            Purpose::Download => (&self.down, &mut self.flows[0], self.phase.loads(Direction::Down)),
-            Purpose::Upload => (&self.up, &mut self.flows[1], self.phase.loads(Direction::Up)),
+        let belongs = self.expects(purpose);
+        let (load, count) = match purpose {
+            Purpose::Download => (&self.down, &mut self.flows[0]),
+            Purpose::Upload => (&self.up, &mut self.flows[1]),
             Purpose::Exchange => return None,
         };
         (belongs && *count < most).then(|| {

@@ -47,7 +47,7 @@ def advise(
     if live is None:
         raise InputError(f"{run.id}: no live measurement; allowed: a run of `bufferscope measure`")
     if target is not None and target not in TARGETS:
-        raise InputError(f"--for: found {target!r:.60}; allowed: {', '.join(TARGETS)}")
+        raise InputError(f"--device: found {target!r:.60}; allowed: {', '.join(TARGETS)}")
     if qdisc is not None and qdisc not in tc.QDISCS:
         raise InputError(f"--qdisc: found {qdisc!r:.60}; allowed: {', '.join(tc.QDISCS)}")
     if machine and machine.has and target == THIS_MACHINE and qdisc and qdisc not in machine.has:
@@ -121,7 +121,7 @@ def _on_router(case: Case, target: str) -> tuple[list[Step], list[str]]:
         if queue.place == "router_downlink":
             steps.append(this_machine.wifi(queue) if wifi else linux.towards_machine(case))
         elif queue.place in OWN:
-            reasons.append("A queue is at this machine, where no router can help: use --for this-machine.")
+            reasons.append("A queue is at this machine, where no router can help: use --device this-machine.")
         elif queue.place in SERVER:
             steps.append(this_machine.server(queue, case))
     reasons += _about(shaped)
@@ -144,7 +144,7 @@ def _about(case: Case) -> Iterator[str]:
         yield (
             "A queue is beyond your router. A shaper helps only if the limit there is that of your line alone; "
             "otherwise report "
-            "it: --for provider."
+            "it: --device provider."
         )
     if case.framing.name == UNKNOWN and case.rates:
         yield (
@@ -159,5 +159,6 @@ def _too_varied(rates: tuple[ShaperRate, ...], what: str | None) -> str:
     return (
         f"The rate varies from second to second ({NAMES[worst.direction]} by {100 * (worst.variation or 0):.0f} %), "
         "so no fixed rate "
-        f"is right, and {what} has no shaper that follows the line. cake-autorate does (--for openwrt, --for linux)."
+        f"is right, and {what} has no shaper that follows the line. cake-autorate does "
+        "(--device openwrt, --device linux)."
     )
