@@ -296,9 +296,8 @@ def _token_bucket(trial: Trial, burst_kb: int, limit_bytes: int) -> tuple[list[s
 
 def _rate_limited(trial: Trial) -> Lab:
     planted = trial.dice().choice(PORTS)
-    lab = _port(planted)(trial)
     setup = dict.fromkeys(("r1", "r2", "r3"), "sysctl -w net.ipv4.icmp_ratelimit=3000")
-    return Lab(lab.links, lab.phase, lab.is_right, lab.observed, setup=setup)
+    return replace(_port(planted)(trial), setup=setup)
 
 
 def _silent(trial: Trial) -> Lab:

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pagetest
 import pytest
-from shells import call, skip_without_network
+from shells import call, home, skip_without_network
 
 import bufferscope as bs
 from bufferscope.engines.live.program import program
@@ -21,26 +21,7 @@ from bufferscope.interop.live.judging import judge
 
 pytestmark = pytest.mark.browser
 
-HOME = """
-title = "A home, its router, a provider and a server"
-duration = "10s"
-[[link]]
-name = "home"
-ends = ["laptop", "router"]
-[[link]]
-name = "line"
-ends = ["router", "provider"]
-forward = { rate = "12mbit", queue = { qdisc = "pfifo", limit = "90p" } }
-reverse = { rate = "100mbit", queue = { qdisc = "pfifo", limit = "500p" } }
-[[link]]
-name = "backbone"
-ends = ["provider", "server"]
-[[traffic]]
-name = "ping"
-kind = "ping"
-from = "laptop"
-to = "server"
-"""
+HOME = home(up=("12mbit", "90p"), down=("100mbit", "500p"))
 FULL_MS = 90 * 1514 * 8 / 12e3
 """The delay of the planted queue when it is full."""
 CONGESTION = "net.ipv4.tcp_congestion_control=cubic"

@@ -13,31 +13,12 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from shells import call, skip_without_network
+from shells import call, home, skip_without_network
 
 import bufferscope as bs
 from bufferscope.engines.live.program import program
 
-HOME = """
-title = "A home, its router, a provider and a server"
-duration = "10s"
-[[link]]
-name = "home"
-ends = ["laptop", "router"]
-[[link]]
-name = "line"
-ends = ["router", "provider"]
-forward = { rate = "8mbit", queue = { qdisc = "pfifo", limit = "60p" } }
-reverse = { rate = "24mbit", queue = { qdisc = "pfifo", limit = "200p" } }
-[[link]]
-name = "backbone"
-ends = ["provider", "server"]
-[[traffic]]
-name = "ping"
-kind = "ping"
-from = "laptop"
-to = "server"
-"""
+HOME = home(up=("8mbit", "60p"), down=("24mbit", "200p"))
 FULL_MS = {"upload": 60 * 1514 * 8 / 8e3, "download": 200 * 1514 * 8 / 24e3}
 """The delay of each of the two queues when it is full."""
 PATIENCE_S = 400

@@ -53,3 +53,28 @@ def call(
 def python(code: str, *arguments: str) -> tuple[str, ...]:
     """A command that runs Python code."""
     return (sys.executable, "-c", code, *arguments)
+
+
+def home(up: tuple[str, str], down: tuple[str, str]) -> str:
+    """A home, its router, a provider and a server; the line has a rate and a tail-drop queue each way."""
+    queue = '{{ rate = "{}", queue = {{ qdisc = "pfifo", limit = "{}" }} }}'
+    return f"""
+title = "A home, its router, a provider and a server"
+duration = "10s"
+[[link]]
+name = "home"
+ends = ["laptop", "router"]
+[[link]]
+name = "line"
+ends = ["router", "provider"]
+forward = {queue.format(*up)}
+reverse = {queue.format(*down)}
+[[link]]
+name = "backbone"
+ends = ["provider", "server"]
+[[traffic]]
+name = "ping"
+kind = "ping"
+from = "laptop"
+to = "server"
+"""

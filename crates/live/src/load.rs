@@ -20,7 +20,7 @@ mod sender;
 pub use pace::{Budget, Pace};
 pub use receiver::receive;
 pub use sender::send;
-pub(crate) use sender::{Sampler, pool};
+pub(crate) use sender::{LONGEST_SLEEP, Sampler, pool};
 
 /// A thread looks at its connection and at the request to stop at least this often.
 const LOOK: u16 = 50;

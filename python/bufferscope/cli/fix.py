@@ -1,6 +1,5 @@
 """`bufferscope fix`."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,15 +20,7 @@ NOT_BETTER = 1
 
 
 def fix(
-    run: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[RUN]",
-            help="A live measurement, or a directory of them, of which the newest is taken. Default: the newest one in "
-            "results/.",
-            show_default=False,
-        ),
-    ] = None,
+    run: options.LiveRun = None,
     target: Annotated[
         str | None,
         typer.Option(
@@ -106,19 +97,8 @@ def fix(
             show_default=False,
         ),
     ] = None,
-    token_file: Annotated[
-        Path | None,
-        typer.Option("--token-file", metavar="FILE", help="A file with the token.", dir_okay=False, show_default=False),
-    ] = None,
-    at_most: Annotated[
-        int | None,
-        typer.Option(
-            "--at-most",
-            metavar="SECONDS",
-            help="The longest that each phase with a load may last: 10 to 120.",
-            show_default=False,
-        ),
-    ] = None,
+    token_file: options.TokenFile = None,
+    at_most: options.AtMost = None,
     out: options.Out = Path("results"),
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -261,17 +241,15 @@ def _request(
     run: "Run", host: str | None, token: str | None, token_file: Path | None, interface: str | None, at_most: int | None
 ) -> "Request":
     """The same measurement again."""
-    from bufferscope.engines.live.program import Request, token_in
+    from bufferscope.engines.live.program import Request
     from bufferscope.store.live import LOADED
 
-    if token_file is not None and token is not None:
-        raise InputError("--token and --token-file exclude one another")
     live = run.meta["summary"]["live"]
     loaded = {phase["kind"] for phase in live["verdict"]["phases"]}
     congestion = live["parameters"].get("congestion")
     return Request(
         host or live["host"],
-        token_in(token_file) if token_file else token or os.environ.get(TOKEN, ""),
+        options.token(token, token_file),
         tuple(kind for kind in LOADED if kind in loaded),
         congestion=congestion if isinstance(congestion, str) else None,
         interface=interface,

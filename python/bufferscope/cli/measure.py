@@ -1,6 +1,5 @@
 """`bufferscope measure`."""
 
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -38,10 +37,7 @@ def measure(
             show_default=False,
         ),
     ] = None,
-    token_file: Annotated[
-        Path | None,
-        typer.Option("--token-file", metavar="FILE", help="A file with the token.", dir_okay=False, show_default=False),
-    ] = None,
+    token_file: options.TokenFile = None,
     idle: Annotated[bool, typer.Option("--idle", help="Measure the idle path only, without any load.")] = False,
     phases: Annotated[
         str | None,
@@ -74,15 +70,7 @@ def measure(
             show_default=False,
         ),
     ] = None,
-    at_most: Annotated[
-        int | None,
-        typer.Option(
-            "--at-most",
-            metavar="SECONDS",
-            help="The longest that each phase with a load may last: 10 to 120.",
-            show_default=False,
-        ),
-    ] = None,
+    at_most: options.AtMost = None,
     continuous: Annotated[
         bool,
         typer.Option("--continuous", help="Watch the connection for hours: an echo a second, and no load by default."),
@@ -136,16 +124,14 @@ Ctrl-C ends that and stores the run.
     """
     from bufferscope.cli.measuring import shown
     from bufferscope.cli.watching import watched
-    from bufferscope.engines.live.program import Request, token_in
+    from bufferscope.engines.live.program import Request
     from bufferscope.interop.live.measuring import experiment
     from bufferscope.interop.live.measuring import measure as measured
 
-    if token_file is not None and token is not None:
-        raise InputError("--token and --token-file exclude one another")
     words = tuple(word.strip() for word in phases.split(",")) if phases is not None else ()
     request = Request(
         host,
-        token_in(token_file) if token_file else token or os.environ.get(TOKEN, ""),
+        options.token(token, token_file),
         words,
         idle,
         flows,

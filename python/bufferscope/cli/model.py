@@ -13,19 +13,10 @@ if TYPE_CHECKING:
     from bufferscope.studies.modelling.fitting import HeldPhase, LineFit
 
 NO_FIT = 1
-PHASES = ("download", "upload", "both")
 
 
 def model(
-    run: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[RUN]",
-            help="A live measurement, or a directory of them, of which the newest is taken. Default: the newest one in "
-            "results/.",
-            show_default=False,
-        ),
-    ] = None,
+    run: options.LiveRun = None,
     to: Annotated[
         Path, typer.Option("--to", metavar="FILE", help="The experiment file to write.", dir_okay=False)
     ] = Path("model.toml"),
@@ -58,11 +49,12 @@ file.
       bufferscope choose model.toml --link line.forward
     """
     from bufferscope.store.finding import newest_live
+    from bufferscope.store.live import LOADED
     from bufferscope.studies.modelling.fitting import fit, worst
     from bufferscope.studies.modelling.shaping import shaped
 
-    if phase is not None and phase not in PHASES:
-        raise InputError(f"--phase: found {phase!r:.60}; allowed: {', '.join(PHASES)}")
+    if phase is not None and phase not in LOADED:
+        raise InputError(f"--phase: found {phase!r:.60}; allowed: {', '.join(LOADED)}")
     found = newest_live(run or Path("results"))
     fitted = fit(found, seed)
     chosen = next((each for each in fitted.phases if each.kind == phase), None) if phase else worst(fitted.phases)

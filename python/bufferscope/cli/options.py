@@ -1,5 +1,6 @@
 """The options that several commands have."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -53,6 +54,28 @@ Kernel = Annotated[
         "Default: 6.1, or else the newest on this machine.",
         show_default=False,
         autocompletion=complete_kernel,
+    ),
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option("--token-file", metavar="FILE", help="A file with the token.", dir_okay=False, show_default=False),
+]
+AtMost = Annotated[
+    int | None,
+    typer.Option(
+        "--at-most",
+        metavar="SECONDS",
+        help="The longest that each phase with a load may last: 10 to 120.",
+        show_default=False,
+    ),
+]
+LiveRun = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[RUN]",
+        help="A live measurement, or a directory of them, of which the newest is taken. Default: the newest one in "
+        "results/.",
+        show_default=False,
     ),
 ]
 Out = Annotated[
@@ -173,3 +196,15 @@ def page(report: Path | None, no_report: bool, silent: bool, usual: Path) -> Pat
     if no_report and report:
         raise InputError("--no-report and --report exclude one another")
     return None if no_report or (silent and not report) else report or usual
+
+
+def token(text: str | None, file: Path | None) -> str:
+    """The token of a server of live tests: as given, from a file, or from the environment; `""` without any.
+
+    Raises `InputError` if it is given twice, or if the file cannot be read.
+    """
+    from bufferscope.engines.live.program import TOKEN, token_in
+
+    if text is not None and file is not None:
+        raise InputError("--token and --token-file exclude one another")
+    return token_in(file) if file else text or os.environ.get(TOKEN, "")

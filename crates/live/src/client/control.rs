@@ -144,6 +144,16 @@ impl Control {
         }
     }
 
+    /// Sends a request. Under load the answer may take as long as the queue is; only a full send buffer makes this wait, for
+    /// `patience` at most. The error says why the server cannot be asked.
+    pub async fn ask(&mut self, request: &Request, patience: Duration) -> Result<(), String> {
+        match tokio::time::timeout(patience, self.send(request)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(format!("the connection to the server failed: {error}")),
+            Err(_) => Err("the server does not read".to_owned()),
+        }
+    }
+
     /// The next answer.
     pub async fn answer(&mut self) -> Result<Answer, ControlError> {
         self.answers.recv().await.unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()))

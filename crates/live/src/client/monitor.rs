@@ -1,5 +1,5 @@
 //! `bufferscope-live measure --continuous`: a connection that is watched for hours with few probes, and with load only if that is
-//! asked for. What the monitor needs does not grow with time: samples are handed over as soon as it is known whether they were lost.
+//! asked for. Its memory is bounded: a sample is passed on as soon as it is answered or counts as lost.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};

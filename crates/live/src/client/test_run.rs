@@ -253,13 +253,7 @@ impl<'a> TestRun<'a> {
     }
 
     async fn request(&mut self, request: &Request) -> Result<(), Early> {
-        // Under load the answer may take as long as the queue is; only a full send buffer makes this wait.
-        let sent = tokio::time::timeout(Duration::from_nanos(SILENCE_NS), self.control.send(request)).await;
-        match sent {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(Early::of(format!("the connection to the server failed: {error}"))),
-            Err(_) => Err(Early::of("the server does not read")),
-        }
+        self.control.ask(request, Duration::from_nanos(SILENCE_NS)).await.map_err(Early::of)
     }
 
     fn opening(&self, purpose: Purpose, index: u16) -> Opening {

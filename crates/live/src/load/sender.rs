@@ -32,8 +32,8 @@ const FIRST_UNSENT: i32 = 128 * 1024;
 const FIRST_FRAME: usize = 16 * 1024;
 /// Writes that ask for stamps and have not got all of them.
 const OPEN_WRITES: usize = 16;
-/// A thread that must not send yet looks at its connection at least this often.
-const LONGEST_SLEEP: Duration = Duration::from_millis(20);
+/// A connection that must not send yet is looked at again after this time.
+pub(crate) const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 
 /// Sends frames until asked to stop, or until the connection fails. `index` is the connection's number.
 pub fn send(socket: &OwnedFd, index: u16, buffer: SendBuffer, marks: Marks, shared: &Arc<Shared>) {

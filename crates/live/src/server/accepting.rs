@@ -14,7 +14,6 @@ use super::limits::user;
 use super::{Server, log, web};
 use crate::load::Marks;
 use crate::wire::load::{ACCEPTED, OPENING_BYTES, Opening, Purpose, REFUSED};
-use crate::wire::token::are_equal;
 
 /// The first byte of a TLS connection: a handshake record.
 const TLS: u8 = 0x16;
@@ -85,36 +84,25 @@ impl Server {
 
     /// Takes a load connection, and runs it on a thread of its own.
     async fn load(&self, stream: TcpStream, from: SocketAddr, opening: &Opening) {
-        let session = self
-            .sessions
-            .get(opening.session)
-            .filter(|session| are_equal(&session.key, &opening.key))
-            .filter(|session| !session.has_ended() && session.address == user(from.ip()));
-        let Some(session) = session else { return };
+        let session = self.sessions.of_client(opening.session, &opening.key, from.ip());
+        let Some(session) = session.filter(|session| !session.has_ended()) else { return };
         if opening.purpose == Purpose::Exchange {
             let _ = stream.try_write(&[ACCEPTED]);
             return;
         }
-        // Threads of an earlier phase take a moment to end.
-        let most = 3 * usize::from(session.limits.flows);
         // The client opens it right after it has announced the phase, on another connection: either may come first.
         let until = tokio::time::Instant::now() + ANNOUNCEMENT;
         let is_early = || !session.state().expects(opening.purpose) && !session.has_ended();
         while is_early() && tokio::time::Instant::now() < until {
             tokio::time::sleep(ANNOUNCEMENT / 100).await;
         }
-        let admitted = match Arc::strong_count(&session.loads) <= most {
-            true => session.state().admit(opening.purpose, session.limits.flows),
-            false => None,
-        };
-        let Some(load) = admitted else {
+        let Some((load, counted)) = session.admit(opening.purpose) else {
             let _ = stream.try_write(&[REFUSED]);
             return;
         };
         let Ok(stream) = stream.into_std() else { return };
         let socket = stream.into();
         let Opening { purpose, send_buffer, index, congestion: name, .. } = opening.clone();
-        let counted = Arc::clone(&session.loads);
         let body = move || {
             let _counted = counted;
             let prepared = crate::load::prepare(&socket).and_then(|()| match (purpose, name.as_str()) {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,7 +16,9 @@ use crate::records::{AnswerKind, ArrivalRow, LadderRow, Stage, StageRow};
 use crate::time::{monotonic_ns, realtime_ns};
 use crate::udp::{Arrival, ProbeSocket, copied};
 use crate::wire::SessionId;
+use crate::wire::load::Key;
 use crate::wire::probe::{Kind, Packet, Quoted};
+use crate::wire::token::are_equal;
 
 /// The running sessions, by their numbers.
 #[derive(Debug, Default)]
@@ -31,6 +33,11 @@ impl Sessions {
     /// One of them.
     pub fn get(&self, id: SessionId) -> Option<Arc<Session>> {
         self.lock().get(&id).cloned()
+    }
+
+    /// The one of a client that knows its key and has its address; it may have ended.
+    pub fn of_client(&self, id: SessionId, key: &Key, address: IpAddr) -> Option<Arc<Session>> {
+        self.get(id).filter(|session| are_equal(&session.key, key) && session.address == user(address))
     }
 }
 

@@ -157,6 +157,17 @@ impl Session {
         self.limits.flows == 0
     }
 
+    /// Takes a connection for the load that the phase has for this purpose: that load, and what counts the connection as long as
+    /// it lives. `None` if the phase has no such load, or there are too many connections.
+    pub fn admit(&self, purpose: Purpose) -> Option<(Arc<Shared>, Arc<()>)> {
+        // Connections of an earlier phase take a moment to end.
+        if Arc::strong_count(&self.loads) > 3 * usize::from(self.limits.flows) {
+            return None;
+        }
+        let load = self.state().admit(purpose, self.limits.flows)?;
+        Some((load, Arc::clone(&self.loads)))
+    }
+
     /// Keeps what a page has measured.
     pub fn set_page_samples(&self, samples: Samples) {
         *self.page.lock().unwrap_or_else(PoisonError::into_inner) = Some(samples);
@@ -202,7 +213,7 @@ impl State {
 
     /// The load that a connection of this purpose belongs to; `None` if the phase has no such load, or too many
     /// connections.
-    pub fn admit(&mut self, purpose: Purpose, most: u16) -> Option<Arc<Shared>> {
+    fn admit(&mut self, purpose: Purpose, most: u16) -> Option<Arc<Shared>> {
         let belongs = self.expects(purpose);
         let (load, count) = match purpose {
             Purpose::Download => (&self.down, &mut self.flows[0]),

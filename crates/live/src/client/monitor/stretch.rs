@@ -218,12 +218,7 @@ impl Stretch {
     }
 
     async fn request(&mut self, request: &Request) -> Result<(), String> {
-        let sent = tokio::time::timeout(Duration::from_nanos(SILENCE_NS), self.control.send(request)).await;
-        match sent {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(format!("the connection to the server failed: {error}")),
-            Err(_) => Err("the server does not read".to_owned()),
-        }
+        self.control.ask(request, Duration::from_nanos(SILENCE_NS)).await
     }
 
     /// Asks for reports, and takes the server's answers.

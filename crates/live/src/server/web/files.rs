@@ -1,6 +1,6 @@
 //! The files of the page.
 
-/// A file, as it is sent.
+/// A file of the page, and its media type.
 pub(super) struct File {
     pub(super) path: &'static str,
     pub(super) kind: &'static str,

@@ -3,20 +3,17 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body, Incoming};
 use tokio::time::Sleep;
 
-use crate::load::{Shared, pool};
+use crate::load::{LONGEST_SLEEP, Shared, pool};
 
 /// What is sent at once.
 const PIECE_BYTES: usize = 64 * 1024;
 /// The longest body of one upload; the page sends one after the other.
 pub(super) const LONGEST_UPLOAD: u64 = 64 * 1024 * 1024;
-/// A connection that must not send yet looks again after this time.
-const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 
 /// Random bytes until the load stops.
 pub(super) struct Download {

@@ -12,12 +12,10 @@ use super::files;
 use super::load::{self, Download, LONGEST_UPLOAD, Uploaded};
 use super::samples::{LONGEST_SAMPLES, Samples};
 use super::visit::{Upgrade, Visit};
-use crate::server::limits::user;
 use crate::server::session::Session;
 use crate::time::monotonic_ns;
 use crate::wire::SessionId;
 use crate::wire::load::{Purpose, parse_key};
-use crate::wire::token::are_equal;
 
 /// What every answer says.
 static ALWAYS: [(HeaderName, &str); 7] = [
@@ -136,13 +134,7 @@ fn known(visit: &Visit, request: &Request<Incoming>, name: &str) -> Result<Arc<S
     let number = field(query, "session").filter(|text| text.len() == 16);
     let number = number.and_then(|text| u64::from_str_radix(text, 16).ok()).ok_or(NO_TEST)?;
     let key = field(query, "key").and_then(parse_key).ok_or(NO_TEST)?;
-    visit
-        .server
-        .sessions
-        .get(SessionId(number))
-        .filter(|session| are_equal(&session.key, &key))
-        .filter(|session| session.address == user(visit.from.ip()))
-        .ok_or(NO_TEST)
+    visit.server.sessions.of_client(SessionId(number), &key, visit.from.ip()).ok_or(NO_TEST)
 }
 
 /// A field of a query.

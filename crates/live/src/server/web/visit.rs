@@ -86,11 +86,7 @@ impl Visit {
         {
             return (!load.shared.stops()).then(|| Arc::clone(&load.shared));
         }
-        let most = 3 * usize::from(session.limits.flows);
-        if Arc::strong_count(&session.loads) > most {
-            return None;
-        }
-        let shared = session.state().admit(purpose, session.limits.flows)?;
+        let (shared, counted) = session.admit(purpose)?;
         crate::load::prepare(&self.socket).ok()?;
         let sampler = match purpose {
             Purpose::Download => {
@@ -100,7 +96,6 @@ impl Visit {
             }
             _ => None,
         };
-        let counted = Arc::clone(&session.loads);
         state.load = Some(Load { shared: Arc::clone(&shared), sampler, _counted: counted });
         // From here on, the session bounds the number of its connections.
         state.pass = None;
