@@ -19,7 +19,7 @@ from bufferscope.model.scenario import Qdisc, Scenario
 from bufferscope.store.metadata import Metadata, Summary, checked
 from bufferscope.store.reading import read_metadata
 
-EVERY_KEY = Path(__file__).parents[2] / "crates" / "scenario" / "tests" / "every_key.toml"
+EVERY_KEY = Path(__file__).parents[2] / "crates" / "scenario" / "tests" / "it" / "every_key.toml"
 
 
 def every_key(*overrides: str) -> Experiment:
