@@ -42,7 +42,7 @@ Some come with bufferscope (the catalogue). Each run is stored as a directory of
 
   bufferscope compare results/ucas-reproduce   compare its runs with one another
 
-  bufferscope explain results/ucas-reproduce   say where the delay stood, why, and what would help
+  bufferscope explain results/ucas-reproduce   say where the delay was, why, and what would help
 
   bufferscope choose my-home.toml         say which queue to take, and why
 

@@ -1,4 +1,4 @@
-"""Explain a run: where its delay stood, since when, whose packets, what held the flows back, and what would help.
+"""Explain a run: where its delay was, since when, whose packets, what held the flows back, and what would help.
 
 `evidence` gathers what the records show, one file for each kind; `diagnosis` names the main cause; the files of words
 make sentences of both; `cures` has the simulator try what would help.

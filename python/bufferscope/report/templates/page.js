@@ -91,9 +91,10 @@
     return config;
   }
 
-  // The entries of the legend of colours.
-  function legend({ layer = [] }) {
-    const color = layer.map(({ encoding }) => encoding?.color).find((code) => code?.legend);
+  // The entries of the legend of colours, which panels share.
+  function legend(spec) {
+    const layers = (spec.concat ?? [spec]).flatMap(({ layer = [] }) => layer);
+    const color = layers.map(({ encoding }) => encoding?.color).find((code) => code?.legend);
     return { names: color?.scale?.domain ?? [], title: color?.title ?? "" };
   }
 
