@@ -9,6 +9,7 @@ pub mod load;
 pub mod local;
 pub mod records;
 pub mod server;
+pub mod syn_ladder;
 pub mod time;
 pub mod udp;
 pub mod wire;
