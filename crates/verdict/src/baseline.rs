@@ -14,6 +14,17 @@ const LEAST_IDLE_QUEUE_NS: f64 = 5e6;
 /// A queue grows and shrinks gradually: from one probe to the next, its delay changes by at most this part of its range.
 /// (Jitter that is independent from probe to probe changes by more than a third of it.)
 const GRADUAL: f64 = 0.2;
+/// Losses show a full queue, too. Then its delay may change by this part of its range, still less than independent jitter ...
+const GRADUAL_WITH_LOSSES: f64 = 0.3;
+/// ... if at least this part of the idle path's probes is lost, and at least so many ...
+const LOST: f64 = 0.01;
+const LEAST_LOST: usize = 5;
+/// ... while the delay is long: where a probe is lost, the mean rank of the delays before and after it, from 0 to 1, is at least
+/// this, and this many standard deviations above that of losses at any time.
+const LOST_RANK: f64 = 0.6;
+const RANK_DEVIATIONS: f64 = 3.0;
+/// The standard deviation of a rank that is uniformly distributed between 0 and 1.
+const UNIFORM_DEVIATION: f64 = 0.288_675;
 /// A rise must exceed this many median absolute deviations of the idle path ...
 const DEVIATIONS: f64 = 3.0;
 /// ... and this many full packets at the measured goodput.
@@ -72,6 +83,11 @@ impl Baseline {
         self.slow_idle_queue(idle).or_else(|| self.gradual_idle_queue(idle))
     }
 
+    /// The part of the idle path's probes that was lost.
+    pub(crate) fn idle_loss(&self) -> f64 {
+        self.rtt.lost as f64 / self.rtt.count.max(1) as f64
+    }
+
     /// No shorter queue of the idle path counts: neither one of a few milliseconds nor one of a few packets.
     fn least_idle_queue_ns(&self) -> f64 {
         LEAST_IDLE_QUEUE_NS.max(self.packets_ns(Direction::Up)).max(self.packets_ns(Direction::Down))
@@ -85,7 +101,8 @@ impl Baseline {
         let steps = median(points.windows(2).map(|pair| (pair[1].1 - pair[0].1).abs()))?;
         let values = sorted(points.into_iter().map(|point| point.1));
         let range = quantile(&values, 0.9)? - quantile(&values, 0.1)?;
-        let is_queue = range > self.least_idle_queue_ns() && steps <= GRADUAL * range;
+        let gradual = if drops_when_full(idle) { GRADUAL_WITH_LOSSES } else { GRADUAL };
+        let is_queue = range > self.least_idle_queue_ns() && steps <= gradual * range;
         is_queue.then(|| Some(quantile(&values, 0.75)? - quantile(&values, 0.01)?)).flatten()
     }
 
@@ -191,6 +208,30 @@ impl OneWay {
         let ((up, up_mad), (down, down_mad)) = (removed(Direction::Up)?, removed(Direction::Down)?);
         Some(Self { drift, base_ns: [up, down], mad_ns: [up_mad, down_mad] })
     }
+}
+
+/// Whether probes of the idle path are lost when the delay is long, as in a queue that others have filled; a lossy link loses
+/// them at any time.
+fn drops_when_full(idle: &[&Echo]) -> bool {
+    let mut echoes: Vec<&Echo> = idle.to_vec();
+    echoes.sort_by_key(|echo| echo.t_ns);
+    let delays = sorted(echoes.iter().filter_map(|echo| echo.rtt_ns).map(|rtt| rtt as f64));
+    let lost = echoes.len() - delays.len();
+    if lost < LEAST_LOST || (lost as f64) < LOST * echoes.len() as f64 {
+        return false;
+    }
+    let is_lost = |echo: Option<&&Echo>| echo.is_some_and(|echo| echo.rtt_ns.is_none());
+    let beside = |at: usize| is_lost(echoes.get(at + 1)) || at.checked_sub(1).is_some_and(|at| is_lost(echoes.get(at)));
+    let ranks: Vec<f64> = echoes
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| beside(*at))
+        .filter_map(|(_, echo)| echo.rtt_ns)
+        .map(|rtt| delays.partition_point(|delay| *delay <= rtt as f64) as f64 / delays.len().max(1) as f64)
+        .collect();
+    let count = ranks.len() as f64;
+    let mean = ranks.iter().sum::<f64>() / count.max(1.0);
+    mean >= LOST_RANK && (mean - 0.5) * count.sqrt() >= RANK_DEVIATIONS * UNIFORM_DEVIATION
 }
 
 fn value(echo: &Echo, direction: Direction) -> Option<i64> {

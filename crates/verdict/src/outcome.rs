@@ -33,6 +33,8 @@ const BUSY: f64 = 0.95;
 pub(crate) const PUNCTUAL: f64 = 0.9;
 /// Retransmissions per segment that show a policer, if there is no delay. CUBIC at full windows of an ordinary path has fewer.
 const LOSSY: f64 = 0.005;
+/// Losses of the idle path that are worth mentioning beside those under load.
+const LOSSY_IDLE: f64 = 0.01;
 /// Congestion marks per segment that show an AQM.
 const MARKED: f64 = 0.001;
 /// A queue of the idle path that is this part of the delay under load is someone else's.
@@ -251,10 +253,20 @@ impl Case<'_> {
             return limit(Limit::LowDelayControl, format!("the congestion control {congestion} keeps queues short"));
         }
         if let Some(part) = most(loads, |load| load.retransmits).filter(|part| *part > LOSSY) {
-            let text = format!(
-                "{} of the packets were lost without delay: a policer, a very short queue or a lossy link",
-                percent(part)
-            );
+            let idle = self.baseline.idle_loss();
+            let text = if idle >= LOSSY_IDLE {
+                format!(
+                    "{} of the packets were lost without delay, and {} of the test packets already before the load: a lossy \
+                     link, or a short queue that others fill",
+                    percent(part),
+                    percent(idle)
+                )
+            } else {
+                format!(
+                    "{} of the packets were lost without delay: a policer, a very short queue or a lossy link",
+                    percent(part)
+                )
+            };
             return limit(Limit::Policer, text);
         }
         (self.phase.levelled == Some(false))

@@ -3,7 +3,7 @@
 use bufferscope_verdict::input::{Direction, EndName, LocalSample, Lost, PhaseKind};
 use bufferscope_verdict::verdict::{Limit, OutcomeKind};
 
-use crate::build::{MS, SECOND, Test};
+use crate::build::{MS, SECOND, Test, ns};
 
 fn flat() -> Test {
     Test::new(PhaseKind::Upload, 0.0, 0.0)
@@ -158,6 +158,36 @@ fn a_queue_of_the_idle_path_is_other_traffic() {
     }
     assert_eq!(test.phase().outcome.kind, OutcomeKind::OtherTraffic);
     assert_eq!(test.judge().idle.queue_ns, Some(40 * MS));
+}
+
+/// A short queue that others fill: its delay goes up and down by up to 20 ms within some probes, and the load hardly adds to it.
+/// A probe is lost where `is_lost` says so, from its number and its part of the 20 ms.
+fn filled_by_others(is_lost: impl Fn(usize, f64) -> bool) -> Test {
+    let mut test =
+        Test::new(PhaseKind::Upload, 10.0, 0.0).flow(Direction::Up, |flow, s| flow.retransmits = (100.0 * s) as u64);
+    for phase in &mut test.observations.phases {
+        let is_idle = phase.kind == PhaseKind::Idle;
+        for (number, echo) in phase.echoes.iter_mut().enumerate() {
+            let part = [0.0, 0.3, 0.6, 0.9, 1.0, 0.7, 0.4, 0.1][number % 8];
+            let (added, lost) = if is_idle { (ns(20.0 * part), is_lost(number, part)) } else { (0, false) };
+            echo.rtt_ns = echo.rtt_ns.map(|rtt| rtt + added).filter(|_| !lost);
+            echo.up_ns = echo.up_ns.map(|up| up + added).filter(|_| !lost);
+            echo.down_ns = echo.down_ns.filter(|_| !lost);
+            echo.lost = lost.then_some(Lost::Up);
+        }
+    }
+    test
+}
+
+#[test]
+fn losses_of_the_idle_path_at_long_delays_show_a_queue_that_others_fill() {
+    let full = filled_by_others(|number, part| part >= 0.9 && number % 5 == 0);
+    assert_eq!(full.phase().outcome.kind, OutcomeKind::OtherTraffic, "{:?}", full.judge().idle);
+    // A lossy link loses as many at any time.
+    let lossy = filled_by_others(|number, _| number % 20 == 7 || number % 20 == 13);
+    let outcome = lossy.phase().outcome;
+    assert_eq!((outcome.kind, outcome.limit), (OutcomeKind::NotFilled, Some(Limit::Policer)));
+    assert!(outcome.text.contains("already before the load: a lossy link"), "{}", outcome.text);
 }
 
 #[test]
