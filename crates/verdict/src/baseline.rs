@@ -101,8 +101,12 @@ impl Baseline {
         let steps = median(points.windows(2).map(|pair| (pair[1].1 - pair[0].1).abs()))?;
         let values = sorted(points.into_iter().map(|point| point.1));
         let range = quantile(&values, 0.9)? - quantile(&values, 0.1)?;
-        let gradual = if drops_when_full(idle) { GRADUAL_WITH_LOSSES } else { GRADUAL };
-        let is_queue = range > self.least_idle_queue_ns() && steps <= gradual * range;
+        // Losses show that it is a queue, however few packets it has room for.
+        let (least_ns, gradual) = match drops_when_full(idle) {
+            true => (LEAST_IDLE_QUEUE_NS, GRADUAL_WITH_LOSSES),
+            false => (self.least_idle_queue_ns(), GRADUAL),
+        };
+        let is_queue = range > least_ns && steps <= gradual * range;
         is_queue.then(|| Some(quantile(&values, 0.75)? - quantile(&values, 0.01)?)).flatten()
     }
 
