@@ -40,6 +40,8 @@ pub struct Shared {
     pub stop: AtomicBool,
     /// Bytes received, those of frame headers included.
     pub received: AtomicU64,
+    /// Bytes that the peers of the sending threads have acknowledged, by the last samples of their connections.
+    pub acknowledged: AtomicU64,
     /// What the threads may use; `None`: whatever they need.
     pub budget: Option<Arc<Budget>>,
     /// How fast they may send; `None`: as fast as they can.

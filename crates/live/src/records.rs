@@ -96,6 +96,9 @@ pub struct LocalRow {
 pub struct EndRecords {
     /// The answers to its probes with a limited TTL.
     pub ladder: Vec<LadderRow>,
+    /// The answers to its SYNs with a limited TTL.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tcp_ladder: Vec<LadderRow>,
     /// How long its packets were in its own buffers.
     pub stages: Vec<StageRow>,
     /// Its load connections, as sender.

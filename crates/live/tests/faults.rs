@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bufferscope_live::client::{Event, Measurement, Settings, measure};
+use bufferscope_live::records::AnswerKind;
 use bufferscope_live::time::realtime_ns;
 use bufferscope_live::wire::control::PhaseKind;
 use common::{PATIENCE, Program, Server, short};
@@ -266,12 +267,15 @@ async fn without_udp_the_round_trips_of_tcp_are_measured_and_the_verdict_says_so
             });
         }
     });
-    let mut settings = short(address, &server.token, &[PhaseKind::Idle, PhaseKind::Download, PhaseKind::CoolDown]);
-    (settings.idle, settings.at_most) = (Duration::from_secs(7), Duration::from_secs(7));
+    let mut settings = short(address, &server.token, &[PhaseKind::Idle, PhaseKind::Upload, PhaseKind::CoolDown]);
+    (settings.idle, settings.at_most, settings.flows) = (Duration::from_secs(7), Duration::from_secs(7), None);
     let found = measure(&settings, &AtomicBool::new(false), |_| {}).await.unwrap();
     assert_eq!(found.ended_early, None);
     assert!(found.probes.iter().all(|probe| probe.reply.is_none()));
     assert!(found.warnings.iter().any(|warning| warning.contains("not over UDP")), "{:?}", found.warnings);
+    let most = found.client.flows.iter().map(|row| row.flow).max();
+    assert!(most.is_some_and(|most| most >= 4), "the load has got more connections than the first four: {most:?}");
+    assert!(found.client.tcp_ladder.iter().any(|row| row.kind == AnswerKind::Destination && row.ttl == 1));
     let observed = bufferscope_live::client::observe::observations(&found, 10_000_000);
     let verdict = bufferscope_verdict::judge(&observed);
     assert!(verdict.warnings[0].contains("UDP does not come through"), "{:?}", verdict.warnings);

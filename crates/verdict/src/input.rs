@@ -141,6 +141,9 @@ pub struct Phase {
     pub tcp_probes: Vec<TcpProbe>,
     /// Probes with a limited TTL.
     pub ladder: Vec<LadderProbe>,
+    /// SYNs of TCP with a limited TTL, from the client.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tcp_ladder: Vec<LadderProbe>,
     /// Delays in the ends, from the kernels' transmit timestamps.
     pub stages: Vec<StageDelay>,
     /// The load's connections, from `TCP_INFO` at their senders.

@@ -29,6 +29,7 @@ mod sentences;
 mod series;
 mod statistics;
 mod tcp_only;
+mod tcp_path;
 pub mod verdict;
 mod words;
 
@@ -41,12 +42,15 @@ use crate::ladder::Lengths;
 /// The verdict about a live test.
 pub fn judge(observations: &Observations) -> Verdict {
     match tcp_only::substituted(observations) {
-        Some(handshakes) => tcp_only::marked(judge_echoes(&handshakes, false)),
+        Some(handshakes) => {
+            let locates = tcp_only::has_hops(&handshakes);
+            tcp_only::marked(judge_echoes(&handshakes, locates), locates)
+        }
         None => judge_echoes(observations, true),
     }
 }
 
-/// The same from the echoes alone; `locates`: whether they can show the place of a queue.
+/// The same from the echoes and the ladders alone; `locates`: whether they can show the place of a queue.
 fn judge_echoes(observations: &Observations, locates: bool) -> Verdict {
     let baseline = Baseline::of(observations);
     let lengths = Lengths::of(observations);
@@ -61,6 +65,7 @@ fn judge_echoes(observations: &Observations, locates: bool) -> Verdict {
     }
     let idle = baseline.idle(&observations.phases);
     let mut warnings = evidence::warnings(observations, &baseline, lengths, &phases);
+    warnings.extend(tcp_path::difference(observations));
     for note in notes {
         if !warnings.contains(&note) {
             warnings.push(note);

@@ -1,9 +1,10 @@
 //! Tests in which UDP does not come through, or hardly: the handshakes of new TCP connections take the place of the echoes.
 //!
-//! They show how much delay load adds, but neither its direction nor the hop where it begins.
+//! They show how much delay load adds, but not its direction, which is taken to be that of the load. SYNs with a limited TTL
+//! are the ladder; without answers to them, the hop where the delay begins is not known.
 
 use crate::Observations;
-use crate::input::{Echo, Lost, Phase, PhaseKind, TcpProbeKind};
+use crate::input::{AnswerKind, Echo, Lost, Phase, PhaseKind, TcpProbeKind};
 use crate::statistics::median;
 use crate::verdict::Verdict;
 
@@ -18,6 +19,10 @@ const LATE_NS: f64 = 5e8;
 
 const WARNING: &str = "UDP does not come through, or hardly: a firewall or a network treats it unlike TCP. The delays are those of new TCP \
                        connections. The test cannot say in which direction the delay is, nor at which hop it begins.";
+/// With answers of hops.
+const WARNING_WITH_HOPS: &str = "UDP does not come through, or hardly: a firewall or a network treats it unlike TCP. The delays are those \
+                                 of new TCP connections, and hops answered to their SYNs. The test takes the delay to be in the \
+                                 direction of the load, and shows nothing about the way back.";
 
 /// The observations with handshakes in place of echoes; `None`: UDP comes through, or TCP does not either.
 pub(crate) fn substituted(observations: &Observations) -> Option<Observations> {
@@ -32,18 +37,29 @@ pub(crate) fn substituted(observations: &Observations) -> Option<Observations> {
     if succeeded == 0 || part(succeeded, tried) < MOST || (sent > 0 && part(answered, sent) >= FEW) {
         return None;
     }
-    let phases = observations.phases.iter().map(|phase| Phase { echoes: handshakes_of(phase), ..phase.clone() });
+    let phases = observations.phases.iter().map(|phase| Phase {
+        echoes: handshakes_of(phase),
+        ladder: phase.tcp_ladder.clone(),
+        tcp_ladder: Vec::new(),
+        ..phase.clone()
+    });
     Some(Observations { phases: phases.collect(), ..observations.clone() })
 }
 
-/// A verdict that rests on handshakes names no direction and no place.
-pub(crate) fn marked(mut verdict: Verdict) -> Verdict {
+/// Whether hops have answered SYNs, so that they can show the place of a queue.
+pub(crate) fn has_hops(substituted: &Observations) -> bool {
+    let mut probes = substituted.phases.iter().flat_map(|phase| &phase.ladder);
+    probes.any(|probe| probe.kind == AnswerKind::Exceeded && probe.rtt_ns.is_some())
+}
+
+/// A verdict that rests on handshakes says so.
+pub(crate) fn marked(mut verdict: Verdict, has_hops: bool) -> Verdict {
     for phase in &mut verdict.phases {
         for numbers in &mut phase.numbers.directions {
             numbers.loss = None;
         }
     }
-    verdict.warnings.insert(0, WARNING.to_owned());
+    verdict.warnings.insert(0, if has_hops { WARNING_WITH_HOPS } else { WARNING }.to_owned());
     verdict
 }
 
@@ -70,9 +86,9 @@ fn handshakes_of(phase: &Phase) -> Vec<Echo> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::{Direction, GoodputSample, TcpProbe};
+    use crate::input::{Direction, EndName, GoodputSample, LadderProbe, TcpProbe};
     use crate::judge;
-    use crate::verdict::OutcomeKind;
+    use crate::verdict::{OutcomeKind, Place};
 
     const MS: i64 = 1_000_000;
 
@@ -132,6 +148,31 @@ mod tests {
             assert!(verdict.warnings[0].contains("UDP does not come through"), "{:?}", verdict.warnings);
             assert!(verdict.sentences[2].contains("cannot tell where"), "{}", verdict.sentences[2]);
         }
+    }
+
+    #[test]
+    fn without_udp_the_hops_of_syns_name_the_place() {
+        let mut observed = observed(0);
+        for phase in &mut observed.phases {
+            let is_loaded = phase.kind == PhaseKind::Upload;
+            for (second, ttl) in (0..10).flat_map(|second| (1..=3).map(move |ttl| (second, ttl))) {
+                phase.tcp_ladder.push(LadderProbe {
+                    t_ns: phase.start_ns + (second * 1000 + i64::from(ttl) * 300) * MS,
+                    end: EndName::Client,
+                    ttl,
+                    address: Some(format!("192.0.2.{ttl}")),
+                    rtt_ns: Some((3 * i64::from(ttl) + if is_loaded && ttl >= 2 { 90 } else { 0 }) * MS),
+                    kind: AnswerKind::Exceeded,
+                    mpls: false,
+                });
+            }
+        }
+        observed.ends.client.hops_to_other = Some(4);
+        let verdict = judge(&observed);
+        let found = &verdict.phases[0].locations[0];
+        assert_eq!((found.direction, found.answer.locations.len()), (Direction::Up, 1), "{found:?}");
+        assert_eq!((found.answer.locations[0].place, found.answer.locations[0].link), (Place::RouterUplink, 2));
+        assert!(verdict.warnings[0].contains("hops answered to their SYNs"), "{:?}", verdict.warnings);
     }
 
     #[test]

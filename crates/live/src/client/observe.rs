@@ -40,6 +40,10 @@ pub fn observations(measurement: &Measurement, interval_ns: u64) -> Observations
         };
         sort.at(t_ns, |phase| phase.echoes.push(echo));
     }
+    for row in &measurement.client.tcp_ladder {
+        let t_ns = clock.client(row.t_ns);
+        sort.at(t_ns, |phase| phase.tcp_ladder.push(hop(row, EndName::Client, t_ns)));
+    }
     for exchange in &measurement.exchanges {
         let t_ns = clock.client(exchange.t_ns);
         for (kind, rtt_ns) in
@@ -67,7 +71,7 @@ pub fn observations(measurement: &Measurement, interval_ns: u64) -> Observations
     Observations {
         phases,
         ends: Ends {
-            client: end(&measurement.facts, measurement.distance),
+            client: end(&measurement.facts, measurement.distance.or_else(|| distance(&measurement.client.tcp_ladder))),
             server: end(server_facts, server_distance),
         },
         parameters: Parameters {

@@ -14,6 +14,7 @@ use super::{Event, Measurement, PhaseRecord, Progress, Settings, exchanges, firs
 use crate::load::Shared;
 use crate::local::Local;
 use crate::records::{EndRecords, GoodputRow, LocalRow, ServerRecords};
+use crate::syn_ladder;
 use crate::time::{ClockWatch, MS, SECOND, monotonic_ns, realtime_ns};
 use crate::wire::control::{Answer, PhaseKind, Request, Welcome};
 use crate::wire::load::{Key, Opening, Purpose, parse_key};
@@ -30,6 +31,9 @@ const MORE_FLOWS: u16 = 4;
 const MOST_FLOWS: u16 = 16;
 /// Without UDP, a verdict needs so many new connections in a phase.
 const ENOUGH_HANDSHAKES: usize = 25;
+/// So many SYNs to each hop show on the idle path whether TCP takes the hops that UDP takes: routers answer six probes at a burst,
+/// and one a second, and those of UDP use the latter.
+const SYNS: u32 = 3;
 /// The server sends its records within this time.
 const RECORDS: Duration = Duration::from_secs(30);
 
@@ -46,6 +50,7 @@ pub(super) struct TestRun<'a> {
     start_monotonic_ns: u64,
     log: SharedLog,
     exchanges: exchanges::Exchanges,
+    syns: Arc<std::sync::Mutex<syn_ladder::Found>>,
     stop: Arc<AtomicBool>,
     threads: Vec<std::thread::JoinHandle<()>>,
     phases: Vec<PhaseRecord>,
@@ -97,6 +102,7 @@ impl<'a> TestRun<'a> {
             start_monotonic_ns: now_ns,
             log,
             exchanges: exchanges::Exchanges::default(),
+            syns: Arc::default(),
             stop,
             threads,
             phases: Vec::new(),
@@ -118,6 +124,13 @@ impl<'a> TestRun<'a> {
         let (server, opening) = (self.settings.server, self.opening(Purpose::Exchange, 0));
         let (stop, exchanges) = (Arc::clone(&self.stop), Arc::clone(&self.exchanges));
         self.threads.push(std::thread::spawn(move || exchanges::run(server, &opening, &stop, &exchanges)));
+        // Where UDP comes through, the hops of TCP are only compared with its hops; else they are the ladder.
+        let (stop, syns) = (Arc::clone(&self.stop), Arc::clone(&self.syns));
+        let enough = (!self.over_tcp).then_some(SYNS);
+        self.threads.push(std::thread::spawn(move || {
+            // Without sockets, the hops of TCP are not known.
+            let _ = syn_ladder::run(server, enough, &stop, &syns);
+        }));
         for (at, &kind) in self.settings.phases.iter().enumerate() {
             let is_last = at + 1 == self.settings.phases.len();
             self.phase(kind, report).await?;
@@ -167,7 +180,8 @@ impl<'a> TestRun<'a> {
                 break Err(early);
             }
             self.sample(&loads);
-            rates.take(elapsed_ns, self.received + loads.down.received.load(Ordering::Relaxed), self.uploaded());
+            let down = self.received + loads.down.received.load(Ordering::Relaxed);
+            rates.take(elapsed_ns, down, self.uploaded(&loads));
             if elapsed_ns >= at_most.as_nanos() as u64 {
                 break Ok(());
             }
@@ -331,8 +345,11 @@ impl<'a> TestRun<'a> {
         log.probes.iter().rev().filter(|probe| probe.ttl == 0).take(200).find_map(Probe::rtt_ns)
     }
 
-    /// Bytes that the server has received, by its last reply.
-    fn uploaded(&self) -> u64 {
+    /// Bytes that the server has received, by its last reply; without UDP, those of this phase that TCP acknowledges.
+    fn uploaded(&self, loads: &Loads) -> u64 {
+        if self.over_tcp {
+            return loads.up.acknowledged.load(Ordering::Relaxed);
+        }
         let log = self.log.lock();
         log.probes.iter().rev().take(200).find_map(|probe| probe.reply).map_or(0, |reply| reply.load_bytes)
     }
@@ -389,6 +406,7 @@ impl<'a> TestRun<'a> {
         client.stages.append(&mut log.stages);
         client.ladder.append(&mut log.hop_echoes);
         let exchanges = std::mem::take(&mut *self.exchanges.lock().unwrap_or_else(PoisonError::into_inner));
+        client.tcp_ladder = std::mem::take(&mut self.syns.lock().unwrap_or_else(PoisonError::into_inner).rows);
         Measurement {
             start_ns: self.start_ns,
             phases: std::mem::take(&mut self.phases),

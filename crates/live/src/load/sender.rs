@@ -2,6 +2,7 @@
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -264,6 +265,8 @@ pub(crate) struct Sampler {
     index: u16,
     buffer: SendBuffer,
     unsent: i32,
+    /// Bytes acknowledged by the last sample.
+    acknowledged: u64,
 }
 
 impl Sampler {
@@ -273,7 +276,7 @@ impl Sampler {
             set_int(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, FIRST_UNSENT)?;
         }
         shared.log().congestion = congestion(socket);
-        Ok(Self { index, buffer, unsent: FIRST_UNSENT })
+        Ok(Self { index, buffer, unsent: FIRST_UNSENT, acknowledged: 0 })
     }
 
     /// Records the connection's state, and adapts the unsent bytes to its rate. Returns the bytes that are worth
@@ -290,6 +293,9 @@ impl Sampler {
                 set_int(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, unsent)?;
             }
         }
+        let more = info.bytes_acked.saturating_sub(self.acknowledged);
+        self.acknowledged += more;
+        shared.acknowledged.fetch_add(more, Ordering::Relaxed);
         let mss = u64::from(info.snd_mss);
         let row = FlowRow {
             t_ns: realtime_ns(),
