@@ -27,6 +27,7 @@ fn page() -> &'static Page {
             limits: SessionLimits { seconds: 180, flows: 8, bytes: 1, rate_bps: None },
             end: EndFacts::default(),
             shares: false,
+            monitor: false,
         },
         began_ns: BEGAN_NS,
     })

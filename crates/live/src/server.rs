@@ -12,6 +12,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::cookie::Cookies;
 use crate::load::Pace;
+use crate::time::monotonic_ns;
 use crate::udp::ProbeSocket;
 use crate::wire::token::Token;
 
@@ -28,6 +29,7 @@ pub mod queue;
 pub mod responder;
 mod running;
 pub mod session;
+pub mod status;
 pub mod web;
 
 use gate::Gate;
@@ -47,6 +49,8 @@ pub struct Settings {
     pub allow: Vec<allow::Network>,
     /// End after the first test.
     pub once: bool,
+    /// Where metrics are served, and what readers on other machines must show.
+    pub metrics: Option<(SocketAddr, Token)>,
 }
 
 /// Time between two samples of the server's own queues and of its goodput.
@@ -66,6 +70,8 @@ struct Server {
     ledger: Ledger,
     monitors: Arc<Gate>,
     pace: Option<Arc<Pace>>,
+    counters: status::Counters,
+    began_ns: u64,
     finished: tokio::sync::Notify,
     /// Counts the pages that still wait for their verdict.
     pages: Arc<()>,
@@ -109,6 +115,7 @@ pub async fn serve(
         listeners.push(listener);
     }
     let addresses: Vec<_> = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<_>>()?;
+    let metrics = settings.metrics.as_ref().map(|(address, _)| listen(*address)).transpose()?;
     let limits = settings.limits.clone();
     let server = Arc::new(Server {
         queue: Queue::new(limits.tests, limits.waiting),
@@ -121,6 +128,8 @@ pub async fn serve(
         acceptor,
         sessions: Sessions::default(),
         cookies: Cookies::new(),
+        counters: status::Counters::default(),
+        began_ns: monotonic_ns(),
         finished: tokio::sync::Notify::new(),
         pages: Arc::default(),
     });
@@ -131,6 +140,17 @@ pub async fn serve(
     let mut accepting = JoinSet::new();
     for listener in listeners {
         accepting.spawn(Arc::clone(&server).accept(listener));
+    }
+    if let Some(port) = addresses.first().map(SocketAddr::port) {
+        match status::socket::open(port) {
+            Ok(socket) => {
+                accepting.spawn(status::socket::show(Arc::clone(&server), socket));
+            }
+            Err(error) => log(format_args!("--status does not show this server: {error}")),
+        }
+    }
+    if let (Some(listener), Some((_, secret))) = (metrics, server.settings.metrics.clone()) {
+        accepting.spawn(status::http::serve(Arc::clone(&server), listener, secret));
     }
     let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     tokio::select! {

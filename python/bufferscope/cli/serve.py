@@ -24,6 +24,8 @@ and others. The log has counts and no addresses.
       bufferscope serve --listen 0.0.0.0:47300 --token-file token
 
       bufferscope serve --once
+
+      bufferscope serve --status
     """
     from bufferscope.engines.live.serving import serve as run
 

@@ -66,24 +66,47 @@ pub struct ServeArguments {
     /// End after the first test
     #[arg(long)]
     once: bool,
+    /// Serve metrics for Prometheus at `http://ADDRESS:PORT/metrics`; readers on other machines need the secret of the token file as a bearer token
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metrics: Option<SocketAddr>,
+    /// Print the state of the server that runs on this machine and listens on this port [default: 47300]
+    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "47300", conflicts_with_all = ["listen", "token_file", "public", "once", "metrics"])]
+    status: Option<u16>,
+    /// Print the state as JSON
+    #[arg(long, requires = "status")]
+    json: bool,
 }
+
+mod asking;
 
 const MEGA: u64 = 1_000_000;
 const GIGA: u64 = 1_000_000_000;
 
 /// Serves until it is interrupted.
 pub async fn run(arguments: &ServeArguments) -> Result<ExitCode, String> {
+    if let Some(port) = arguments.status {
+        return asking::print_status(port, arguments.json).await;
+    }
     limits(arguments)?;
+    if arguments.public && arguments.token_file.is_none() && arguments.metrics.is_some_and(|at| !at.ip().is_loopback())
+    {
+        return Err(
+            "--metrics of a public server at an address of other machines needs --token-file: readers show its secret"
+                .to_owned(),
+        );
+    }
     let (identity, token) = match &arguments.token_file {
         Some(file) => kept(file)?,
         None => fresh()?,
     };
+    let metrics = arguments.metrics.map(|address| (address, token.clone()));
     let token = if arguments.public { token.public() } else { token };
     let mut settings = Settings {
         listen: arguments.listen.clone(),
         limits: limits(arguments)?,
         allow: arguments.allow.clone(),
         once: arguments.once,
+        metrics,
     };
     if settings.listen.is_empty() {
         settings.listen.push((Ipv4Addr::UNSPECIFIED, DEFAULT_PORT).into());

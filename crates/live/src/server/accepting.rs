@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 
 use super::gate::Pass;
 use super::limits::user;
+use super::status::Refused;
 use super::{Server, log, web};
 use crate::load::Marks;
 use crate::wire::load::{ACCEPTED, OPENING_BYTES, Opening, Purpose, REFUSED};
@@ -33,11 +34,14 @@ impl Server {
             };
             match accepted {
                 Ok((stream, from)) if self.is_allowed(from.ip()) => {
-                    if let Some(pass) = self.gate.enter(from.ip(), self.of_test(from.ip())) {
-                        connections.spawn(Arc::clone(&self).connection(stream, from, pass));
+                    match self.gate.enter(from.ip(), self.of_test(from.ip())) {
+                        Some(pass) => {
+                            connections.spawn(Arc::clone(&self).connection(stream, from, pass));
+                        }
+                        None => self.counters.refused(Refused::Unproven),
                     }
                 }
-                Ok(_) => {}
+                Ok(_) => self.counters.refused(Refused::Network),
                 // Out of descriptors, or a connection that is already gone.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             }

@@ -13,6 +13,7 @@ use super::gate::Pass;
 use super::limits::user;
 use super::running::Running;
 use super::session::Session;
+use super::status::{Outcome, Refused};
 use super::{Server, log, memory, queue, web};
 use crate::time::monotonic_ns;
 use crate::wire::SessionId;
@@ -36,6 +37,7 @@ impl Server {
         nix::sys::socket::setsockopt(&stream, nix::sys::socket::sockopt::TcpUserTimeout, &PATIENCE_MS)
             .map_err(io::Error::from)?;
         if !self.ledger.connects(from.ip(), monotonic_ns()) {
+            self.counters.refused(Refused::Connections);
             return Err(io::Error::other("its address has connected too often in the past hour").into());
         }
         let accepted = tokio::time::timeout_at(until, self.acceptor.accept(stream)).await;
@@ -70,9 +72,11 @@ impl Server {
             return self.watch(&mut stream, from).await;
         }
         if let Err(reason) = self.ledger.may_begin(from.ip(), monotonic_ns()) {
+            self.counters.refused(Refused::Hour);
             return say(&mut stream, Answer::Refused { reason }).await;
         }
         let Some(mut ticket) = self.queue.enter(user(from.ip()), self.settings.limits.per_address) else {
+            self.counters.refused(Refused::Queue);
             let reason = "the server has too many clients: try again later".to_owned();
             return say(&mut stream, Answer::Refused { reason }).await;
         };
@@ -87,28 +91,37 @@ impl Server {
         }
         let running = match self.begin(from.ip(), &ticket)? {
             Ok(running) => running,
-            Err(reason) => return say(&mut stream, Answer::Refused { reason }).await,
+            Err(reason) => {
+                self.counters.refused(Refused::Hour);
+                return say(&mut stream, Answer::Refused { reason }).await;
+            }
         };
         log(format_args!("a test begins; {} waiting", self.queue.waiting()));
         let ended = self.run(&mut stream, &running.session, from).await;
         drop(running);
         memory::release();
-        ended
+        self.counters.ended(ended.as_ref().map_or(Outcome::Failed, |outcome| *outcome));
+        ended.map(|_| ())
     }
 
     /// Why there will be no test after this first message. The answer to a wrong secret is slow, and holds the connection's pass.
     async fn refusal(&self, hello: &Request, address: IpAddr) -> Option<String> {
-        match hello {
-            Request::Hello { protocol, .. } if *protocol != PROTOCOL => Some(format!(
-                "the server speaks version {PROTOCOL} of the protocol, this client version {protocol}: update the older one"
-            )),
+        let (why, reason) = match hello {
+            Request::Hello { protocol, .. } if *protocol != PROTOCOL => (
+                Refused::Protocol,
+                format!(
+                    "the server speaks version {PROTOCOL} of the protocol, this client version {protocol}: update the older one"
+                ),
+            ),
             Request::Hello { secret, .. } if !self.token.admits(secret) => {
                 tokio::time::sleep(self.ledger.shows_wrong_token(address, monotonic_ns())).await;
-                Some("the token is not this server's: `bufferscope serve` prints it".to_owned())
+                (Refused::Token, "the token is not this server's: `bufferscope serve` prints it".to_owned())
             }
-            Request::Hello { .. } => None,
-            _ => Some("the first message was not a hello".to_owned()),
-        }
+            Request::Hello { .. } => return None,
+            _ => (Refused::Protocol, "the first message was not a hello".to_owned()),
+        };
+        self.counters.refused(why);
+        Some(reason)
     }
 
     /// Begins a client's test; the inner error is the reason for its refusal.

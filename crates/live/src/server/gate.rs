@@ -42,6 +42,11 @@ impl Gate {
         Some(Pass { gate: Arc::clone(self), address })
     }
 
+    /// How many are in.
+    pub fn count(&self) -> usize {
+        self.inside().all
+    }
+
     fn inside(&self) -> MutexGuard<'_, Inside> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -9,6 +9,7 @@ use super::control::{does_not_read, drawn, say};
 use super::limits::{Messages, user};
 use super::running::{RECORDS_TIME, next};
 use super::session::{Session, State};
+use super::status::Refused;
 use super::{Server, log};
 use crate::ladder::{Ladder, SPARSE_ROUND_NS};
 use crate::local::Local;
@@ -48,6 +49,7 @@ impl Server {
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
     {
         let Some(_place) = self.monitors.enter(from.ip(), None) else {
+            self.counters.refused(Refused::Monitors);
             let reason = "the server has as many monitors as it takes: try again later".to_owned();
             return say(stream, Answer::Refused { reason }).await;
         };
@@ -75,6 +77,7 @@ impl Server {
             monitor: true,
         };
         say(stream, Answer::Welcome(Box::new(welcome))).await?;
+        self.counters.monitor();
         log(format_args!("a monitor begins"));
         let ends = tokio::time::Instant::now() + longest;
         let mut messages = Messages::new(self.settings.limits.messages_per_s);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::control::{does_not_read, say, timed_out};
 use super::limits::Messages;
 use super::session::{MOST_ROWS, Session};
+use super::status::Outcome;
 use super::{SAMPLE, Server, log};
 use crate::local::Local;
 use crate::records::{GoodputRow, LocalRow};
@@ -26,7 +27,7 @@ impl Server {
         stream: &mut S,
         session: &Arc<Session>,
         from: SocketAddr,
-    ) -> Result<(), ControlError>
+    ) -> Result<Outcome, ControlError>
     where
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
     {
@@ -50,6 +51,7 @@ impl Server {
         let mut reading = Box::pin(next(&mut reader, silence));
         let mut sampling = tokio::time::interval(SAMPLE);
         sampling.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut outcome = Outcome::Done;
         loop {
             let limit = tokio::select! {
                 found = &mut reading => {
@@ -58,7 +60,8 @@ impl Server {
                     if !messages.allows(monotonic_ns()) {
                         session.end();
                         let reason = "the client sends too many messages".to_owned();
-                        return say(&mut writer, Answer::Refused { reason }).await;
+                        say(&mut writer, Answer::Refused { reason }).await?;
+                        return Ok(Outcome::Failed);
                     }
                     match request {
                         Request::Phase { phase } => session.state().begin(phase),
@@ -91,9 +94,10 @@ impl Server {
             };
             if session.has_ended() {
                 // The client has not asked for its records.
-                return Ok(());
+                return Ok(outcome);
             }
             session.end();
+            outcome = Outcome::Limited;
             ends = tokio::time::Instant::now() + FAREWELL;
             let reason = format!("the server's limit of {limit} for this test is reached");
             say(&mut writer, Answer::Refused { reason }).await?;
@@ -102,7 +106,8 @@ impl Server {
         records.facts = local.facts().clone();
         let records = Answer::Records(Box::new(records));
         let sent = crate::wire::control::send(&mut writer, &records);
-        tokio::time::timeout(RECORDS_TIME, sent).await.map_err(|_| does_not_read())?
+        tokio::time::timeout(RECORDS_TIME, sent).await.map_err(|_| does_not_read())??;
+        Ok(outcome)
     }
 }
 
@@ -116,7 +121,11 @@ impl Drop for Running<'_> {
     fn drop(&mut self) {
         let session = &self.session;
         session.end();
-        self.server.sessions.lock().remove(&session.id);
+        {
+            let mut sessions = self.server.sessions.lock();
+            self.server.counters.loaded(session.load_bytes());
+            sessions.remove(&session.id);
+        }
         let now_ns = monotonic_ns();
         let left = session.budget.left();
         self.server.ledger.gives_back(session.address, now_ns, left);

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bufferscope_verdict::input::Direction;
 
 use super::limits::Messages;
+use super::status::Bytes;
 use super::web::samples::Samples;
 use crate::departures::Departures;
 use crate::ladder::Ladder;
@@ -176,6 +177,13 @@ impl Session {
     /// What a page has measured.
     pub fn take_page_samples(&self) -> Option<Samples> {
         self.page.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Its load so far.
+    pub fn load_bytes(&self) -> Bytes {
+        let received = self.state().received_bytes();
+        let all = self.limits.bytes.saturating_sub(self.budget.left());
+        Bytes { sent: all.saturating_sub(received), received }
     }
 
     /// Whether it has ended.

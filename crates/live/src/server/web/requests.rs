@@ -13,6 +13,7 @@ use super::load::{self, Download, LONGEST_UPLOAD, Uploaded};
 use super::samples::{LONGEST_SAMPLES, Samples};
 use super::visit::{Upgrade, Visit};
 use crate::server::session::Session;
+use crate::server::status::Refused;
 use crate::time::monotonic_ns;
 use crate::wire::SessionId;
 use crate::wire::load::{Purpose, parse_key};
@@ -146,6 +147,7 @@ fn control(visit: &Arc<Visit>, request: Request<Incoming>, name: String) -> Resu
     let response = switching(&request, &name)?;
     // Over TLS it was counted at the handshake.
     if !visit.is_secure && !visit.server.ledger.connects(visit.from.ip(), monotonic_ns()) {
+        visit.server.counters.refused(Refused::Connections);
         return Err(Refusal(StatusCode::TOO_MANY_REQUESTS, "this address has connected too often in the past hour"));
     }
     visit.set_upgrade(Upgrade::Control { upgrade: hyper::upgrade::on(request), name });
