@@ -22,6 +22,7 @@ from bufferscope.interop.live.measuring import read_events
 from bufferscope.model.experiment import load
 from bufferscope.store.run import Run
 from bufferscope.studies.modelling.fitting import LineFit, fit, fits
+from bufferscope.studies.modelling.measured import of_live
 from bufferscope.studies.modelling.shaping import shaped
 
 Cli = Callable[..., Answer]
@@ -42,7 +43,7 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[lines.HiddenPat
     for seed in range(FIRST, FIRST + PATHS):
         path = lines.hidden(seed)
         run = lines.measured(path, tmp_path_factory.mktemp("hidden"))
-        found.append((path, run, fit(run)))
+        found.append((path, run, fit(of_live(run))))
     return found
 
 
@@ -60,9 +61,9 @@ def test_models_behave_as_the_paths_did(held: list[tuple[lines.HiddenPath, Run, 
 
 def test_a_shaper_does_what_the_model_predicts(held: list[tuple[lines.HiddenPath, Run, LineFit]]) -> None:
     tails = []
-    for path, run, fitted in held:
+    for path, _, fitted in held:
         for phase in fitted.phases if fitted.fits else ():
-            predicted = shaped(run, fitted, phase)
+            predicted = shaped(fitted, phase)
             if predicted is None:
                 continue
             way = "up" if phase.kind == "upload" else "down"
@@ -112,7 +113,7 @@ def test_a_run_without_a_load_has_no_model(tmp_path: Path) -> None:
     events = cures.events({})
     run = read_events(b"".join(json.dumps(e).encode() + b"\n" for e in events).splitlines(), tmp_path / "results")
     with pytest.raises(InputError, match="nothing was measured under load"):
-        fit(run)
+        of_live(run)
 
 
 def test_numbers_fit_within_a_tenth() -> None:

@@ -9,14 +9,22 @@ from bufferscope.base.errors import InputError
 from bufferscope.cli import options
 
 if TYPE_CHECKING:
-    from bufferscope.store.run import Run
-    from bufferscope.studies.modelling.fitting import HeldPhase, LineFit
+    from bufferscope.studies.modelling.others import GivenRates
 
 NO_FIT = 1
 
 
 def model(
-    run: options.LiveRun = None,
+    measured: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[MEASUREMENT]...",
+            help="A live measurement, or a directory of them, of which the newest is taken; another run; or a file: a "
+            "capture of packets, a data file of Flent, or what import reads. Several are of the same line. Default: "
+            "the newest live measurement in results/.",
+            show_default=False,
+        ),
+    ] = None,
     to: Annotated[
         Path, typer.Option("--to", metavar="FILE", help="The experiment file to write.", dir_okay=False)
     ] = Path("model.toml"),
@@ -25,20 +33,40 @@ def model(
         typer.Option(
             "--phase",
             metavar="NAME",
-            help="The load of the file: download, upload or both. Default: that of the phase with the longest delay.",
+            help="The load of the file: download, upload or both. Default: that of the phase with the longest delay. "
+            "Of a log of ping: what was loaded meanwhile.",
+            show_default=False,
+        ),
+    ] = None,
+    down: Annotated[
+        float | None,
+        typer.Option(
+            "--down",
+            metavar="MBIT",
+            help="The download rate of the line in Mbit/s, if the file has only round trips.",
+            show_default=False,
+        ),
+    ] = None,
+    up: Annotated[
+        float | None,
+        typer.Option(
+            "--up",
+            metavar="MBIT",
+            help="The upload rate of the line in Mbit/s, if the file has only round trips.",
             show_default=False,
         ),
     ] = None,
     seed: options.Seed = 1,
+    out: options.Out = Path("results"),
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Fit an experiment to a live measurement, so that changes can be tried before anything is bought or changed.
+    """Fit an experiment to a measurement, so that changes can be tried before anything is bought or changed.
 
-    The model has the line's rates, its propagation delay and its queues, as far as the measurement shows them. The \
-test is simulated on it, and measured and modelled numbers are shown side by side: a model fits if each is within 10 % \
-(round trips: or within 2 ms). It exits with 1 if it does not fit. [bold]choose[/bold] and [bold]run[/bold] take the \
-file.
+    The model has the line's rates, its propagation delay and its queues, as far as the measurement shows them; notes \
+say what it does not show. The test is simulated on it, and measured and modelled numbers are shown side by side: a \
+model fits if each is within 10 % (round trips: or within 2 ms). It exits with 1 if it does not fit. \
+[bold]choose[/bold] and [bold]run[/bold] take the file.
 
     [bold]Examples[/bold]
 
@@ -46,42 +74,47 @@ file.
 
       bufferscope model results/example.org --to my-line.toml --phase upload
 
+      bufferscope model tcp_upload.flent.gz tcp_download.flent.gz
+
+      bufferscope model upload.pcap
+
+      bufferscope model evening.txt --phase upload --up 10
+
       bufferscope choose model.toml --link line.forward
     """
-    from bufferscope.store.finding import newest_live
+    from bufferscope.interop.measured_lines import measured_line
     from bufferscope.store.live import LOADED
     from bufferscope.studies.modelling.fitting import fit, worst
+    from bufferscope.studies.modelling.line import text
     from bufferscope.studies.modelling.shaping import shaped
 
     if phase is not None and phase not in LOADED:
         raise InputError(f"--phase: found {phase!r:.60}; allowed: {', '.join(LOADED)}")
-    found = newest_live(run or Path("results"))
-    fitted = fit(found, seed)
+    line, runs = measured_line(measured or [Path("results")], out, _given(down, up, phase))
+    fitted = fit(line, seed)
     chosen = next((each for each in fitted.phases if each.kind == phase), None) if phase else worst(fitted.phases)
     if chosen is None:
         raise InputError(f"--phase: {phase} was not measured; there are {', '.join(e.kind for e in fitted.phases)}")
-    _write(to, fitted, found, chosen)
-    predicted = shaped(found, fitted, chosen, seed) if fitted.fits else None
+    to.write_text(text(fitted.model, chosen.kind, chosen.phase.load_s), encoding="utf-8")
+    predicted = shaped(fitted, chosen, seed) if fitted.fits else None
     if json:
         from bufferscope.cli.documents import print_document
         from bufferscope.cli.models import document
 
-        print_document(document(found, fitted, to, predicted))
+        print_document(document(runs, fitted, to, predicted))
     elif not quiet:
         from bufferscope.cli.models import print_fit
 
-        print_fit(found, fitted, to, chosen, predicted)
+        print_fit(fitted, to, chosen, predicted)
     if not fitted.fits:
         raise typer.Exit(NO_FIT)
 
 
-def _write(to: Path, fitted: "LineFit", run: "Run", chosen: "HeldPhase") -> None:
-    from bufferscope.studies.modelling.fitting import length_s
-    from bufferscope.studies.modelling.line import text
+def _given(down: float | None, up: float | None, phase: str | None) -> "GivenRates | None":
+    """The rates of the command line."""
+    from bufferscope.studies.modelling.others import given_rates
 
-    live = run.meta["summary"]["live"]
-    phase = next(each for each in live["verdict"]["phases"] if each["kind"] == chosen.kind)
-    to.write_text(text(fitted.model, chosen.kind, length_s(live, phase)), encoding="utf-8")
+    return given_rates(down, up, phase)
 
 
 __all__ = ["model"]

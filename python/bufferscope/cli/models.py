@@ -1,26 +1,29 @@
 """The output of `model`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.text import Text
 
+from bufferscope.analysis.fixing.advising import OWN
 from bufferscope.analysis.live import PHASES, UNKNOWN, TextTable
 from bufferscope.base.fmt import number
 from bufferscope.cli.live import print_table
 from bufferscope.cli.saying import say
 from bufferscope.cli.terminal import console
 from bufferscope.store.run import Run
-from bufferscope.studies.modelling.fitting import HeldPhase, LineFit, PhaseResult
+from bufferscope.studies.modelling.fitting import HeldPhase, LineFit
 from bufferscope.studies.modelling.line import LOADS, SIDES, ModelledQueue
+from bufferscope.studies.modelling.measured import PhaseResult
 from bufferscope.studies.modelling.shaping import ShapedLine
 
 NAMES = {"up": "Upload", "down": "Download"}
 
 
-def print_fit(run: Run, fitted: LineFit, file: Path, chosen: HeldPhase, predicted: ShapedLine | None) -> None:
+def print_fit(fitted: LineFit, file: Path, chosen: HeldPhase, predicted: ShapedLine | None) -> None:
     """The model, measured beside modelled, whether it fits, and what to do with it."""
     model = fitted.model
-    _tell(f"Model of the line to {model.name}: round trip {number(model.rtt_ns / 1e6)} ms.")
+    _tell(f"Model of the line {model.name}: round trip {number(model.rtt_ns / 1e6)} ms.")
     for way, queue in model.queues.items():
         if way in model.flows:
             _tell(f"{NAMES[way]}: {number(float(f'{queue.rate_bps / 1e6:.3g}'))} Mbit/s, {_queue(queue)}.")
@@ -37,11 +40,7 @@ def print_fit(run: Run, fitted: LineFit, file: Path, chosen: HeldPhase, predicte
         _tell("The model does not fit: do not rely on what it predicts.")
         return
     if predicted:
-        limits = ", ".join(f"{way} {kbit} kbit/s" for way, kbit in predicted.kbit.items())
-        _tell(
-            f"With cake on the router ({limits}), round trips of this {PHASES[chosen.kind]} would take "
-            f"{_shown(predicted.result.p95_ms)} ms (p95) instead of {_shown(chosen.modelled.p95_ms)}, by the model."
-        )
+        _tell(sentence(fitted, chosen, predicted))
     way = LOADS[chosen.kind][-1]
     say(f"Next: bufferscope choose {file} --link line.{SIDES[way]}")
     queue = model.queues[way]
@@ -51,11 +50,24 @@ def print_fit(run: Run, fitted: LineFit, file: Path, chosen: HeldPhase, predicte
     )
 
 
-def document(run: Run, fitted: LineFit, file: Path, predicted: ShapedLine | None) -> dict[str, object]:
+def sentence(fitted: LineFit, chosen: HeldPhase, predicted: ShapedLine) -> str:
+    """What a call would gain by cake, by the model."""
+    rates = " and ".join(f"{kbit / 1000:.3g} Mbit/s {way}" for way, kbit in predicted.kbit.items())
+    places = {fitted.line.directions[way].place for way in predicted.kbit}
+    where = "this machine" if places and places <= set(OWN) else "the router"
+    return (
+        f"With cake on {where} at {rates}, packets of a call during this {PHASES[chosen.kind]} would take "
+        f"{_shown(predicted.result.p95_ms)} ms (round trip, p95) instead of {_shown(predicted.before.p95_ms)}, by the "
+        "model."
+    )
+
+
+def document(runs: Sequence[Run], fitted: LineFit, file: Path, predicted: ShapedLine | None) -> dict[str, object]:
     """The same for `--json`."""
     model = fitted.model
     return {
-        "run": str(run.path),
+        "run": str(runs[0].path),
+        "runs": [str(run.path) for run in runs],
         "file": str(file),
         "fits": fitted.fits,
         "rtt_ms": model.rtt_ns / 1e6,
@@ -66,6 +78,7 @@ def document(run: Run, fitted: LineFit, file: Path, predicted: ShapedLine | None
                 "varies": bool(queue.steps),
                 "qdisc": queue.qdisc,
                 "limit_bytes": queue.limit_bytes,
+                "limit_packets": queue.limit_packets,
                 "known": queue.is_known,
                 "flows": model.flows[way],
             }
@@ -81,7 +94,13 @@ def document(run: Run, fitted: LineFit, file: Path, predicted: ShapedLine | None
             }
             for phase in fitted.phases
         ],
-        "shaped": {"kbit": dict(predicted.kbit), **_result(predicted.result)} if predicted else None,
+        "shaped": {
+            "kbit": dict(predicted.kbit),
+            "before": _result(predicted.before),
+            **_result(predicted.result),
+        }
+        if predicted
+        else None,
         "notes": list(fitted.notes),
     }
 
@@ -92,8 +111,13 @@ def _result(found: PhaseResult) -> dict[str, object]:
 
 def _queue(queue: ModelledQueue) -> str:
     if queue.limit_bytes is not None:
-        return f"a tail-drop queue of {number(queue.limit_bytes)} bytes"
+        return f"a tail-drop queue of {_size(queue)}"
     return "a queue with flow queueing" if queue.is_known else "a queue that is not known"
+
+
+def _size(queue: ModelledQueue) -> str:
+    packets = queue.limit_packets
+    return f"{number(queue.limit_bytes or 0)} bytes" if packets is None else f"{number(packets)} packets"
 
 
 def _shown(value: float | None) -> str:

@@ -132,7 +132,7 @@ def connection_name(sender: Mapping[str, Any], receiver: Mapping[str, Any]) -> s
     >>> connection_name({"address": "2001:db8::1", "port": 40000}, {"address": "2001:db8:1::2", "port": 5201})
     'iperf3 to 2001:db8:1::2'
     """
-    is_from = _is_from_server(sender, receiver)
+    is_from = is_from_server(sender, receiver)
     server = sender if is_from else receiver
     service = SERVICES.get(server["port"], f"port {server['port']}")
     return f"{service} {'from' if is_from else 'to'} {server['address']}"
@@ -158,11 +158,12 @@ def _distinct(names: Mapping[str, str], suffixes: Mapping[str, str]) -> dict[str
 
 def _other_port(sender: Mapping[str, Any], receiver: Mapping[str, Any]) -> str:
     """The port of the end that `connection_name` does not name."""
-    other = receiver if _is_from_server(sender, receiver) else sender
+    other = receiver if is_from_server(sender, receiver) else sender
     return f"port {other['port']}"
 
 
-def _is_from_server(sender: Mapping[str, Any], receiver: Mapping[str, Any]) -> bool:
+def is_from_server(sender: Mapping[str, Any], receiver: Mapping[str, Any]) -> bool:
+    """Whether a direction of a connection comes from its server: the end with the known port, or else the lower one."""
     return (sender["port"] not in SERVICES, sender["port"]) < (receiver["port"] not in SERVICES, receiver["port"])
 
 

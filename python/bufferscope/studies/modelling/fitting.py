@@ -1,24 +1,19 @@
-"""Fit a model to a live measurement.
+"""Fit a model to what a measurement shows of a line.
 
 The rates come from the goodput, and the size of a tail-drop queue from the delay that it adds when it is full. Then
 each direction is simulated with the load of the test, and both are corrected by what the simulation misses, a few
 times.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import polars as pl
 
-from bufferscope.analysis import live as words
-from bufferscope.analysis.fixing.located import ALONE
-from bufferscope.analysis.fixing.rates import VARYING, by_bin, packet_and_payload
-from bufferscope.base.errors import InputError
-from bufferscope.metrics.records import RunRecords
 from bufferscope.running.stepping import Simulation
-from bufferscope.store.live import LiveMeasurement, live_of
 from bufferscope.store.memory import MemoryRun
-from bufferscope.store.verdict import Direction, DirectionNumbers, PhaseKind, PhaseVerdict
+from bufferscope.store.verdict import Direction, PhaseKind
 from bufferscope.studies.modelling.line import (
     IDLE_S,
     IN_PACKETS,
@@ -29,8 +24,16 @@ from bufferscope.studies.modelling.line import (
     ModelledQueue,
     text,
 )
+from bufferscope.studies.modelling.measured import (
+    SECOND,
+    MeasuredDirection,
+    MeasuredLine,
+    MeasuredPhase,
+    PhaseResult,
+    Trips,
+    notes_of,
+)
 
-ETHERNET = 14
 ROUNDS = 4
 """Corrections of the rate and the size of a queue."""
 CLOSE = 0.02
@@ -41,29 +44,26 @@ WITHIN_MS = 2.0
 """... or by this time."""
 LEAST_LIMIT = 3028
 """Two frames."""
-LONGEST_S = 60.0
-"""The longest load that is simulated."""
-SECOND = 1_000_000_000
-KINDS: tuple[PhaseKind, ...] = ("download", "upload", "both")
-
-
-@dataclass(frozen=True)
-class PhaseResult:
-    """The numbers of a phase, measured or modelled."""
-
-    p50_ms: float | None
-    """Round trips under load; None if that percentile is among lost probes."""
-    p95_ms: float | None
-    goodput_mbit: dict[Direction, float]
+UNMEASURED_BPS = 1e9
+"""The rate of a direction that was not measured."""
 
 
 @dataclass(frozen=True)
 class HeldPhase:
     """A phase, measured and modelled."""
 
-    kind: PhaseKind
-    measured: PhaseResult
+    phase: MeasuredPhase
     modelled: PhaseResult
+
+    @property
+    def kind(self) -> PhaseKind:
+        """What was loaded."""
+        return self.phase.kind
+
+    @property
+    def measured(self) -> PhaseResult:
+        """The numbers of the measurement."""
+        return self.phase.result
 
     def rows(self) -> Iterator[tuple[str, float | None, float | None, bool]]:
         """Each number with its name, as measured and as modelled, and whether the model fits."""
@@ -84,6 +84,7 @@ class HeldPhase:
 class LineFit:
     """A fitted model."""
 
+    line: MeasuredLine
     model: LineModel
     phases: tuple[HeldPhase, ...]
     notes: tuple[str, ...]
@@ -107,54 +108,82 @@ def fits(measured: float | None, modelled: float | None, within: float) -> bool:
     return abs(modelled - measured) <= max(WITHIN * abs(measured), within)
 
 
-def fit(run: RunRecords, seed: int = 1) -> LineFit:
-    """The model of a live measurement. Raises `InputError` if that has too little for one."""
-    live = live_of(run.meta["summary"])
-    if live is None:
-        raise InputError(f"{run.id}: no live measurement; allowed: a run of `bufferscope measure`")
-    model, notes = _first(run, live)
-    for kind in KINDS[:2]:
-        (way,) = LOADS[kind]
-        phase = words.of_phase(live["verdict"], kind)
-        if phase and phase["numbers"]["loaded"]["count"]:
-            tried = [_corrected(each, live, phase, way, seed) for each in _variants(model, way)]
-            model = min(tried, key=lambda each: each[1])[0]
+def fit(line: MeasuredLine, seed: int = 1) -> LineFit:
+    """The model of a measured line."""
+    model = _first(line)
+    notes = list(notes_of(line))
+    others: dict[Direction, list[ModelledQueue]] = {}
+    both = next((each for each in line.phases if each.kind == "both"), None)
+    for phase in line.phases:
+        if len(LOADS[phase.kind]) == 1:
+            (way,) = LOADS[phase.kind]
+            tried: list[tuple[LineModel, float]] = []
+            for each in _variants(model, line.directions[way], way):
+                tried.append(_corrected(each, phase, way, seed))
+                if tried[-1][1] < CLOSE and both is None:
+                    break
+            model, _ = min(tried, key=lambda each: each[1])
+            others[way] = [each.queues[way] for each, miss in tried if miss <= WITHIN]
+    if both:
+        model = _told_by_both(model, others, both, seed)
     notes += [f"The {way} rate varies: the model repeats the seconds of the test." for way in _varying(model)]
-    held = []
-    for kind in KINDS:
-        found = words.of_phase(live["verdict"], kind)
-        if found and all(way in model.flows for way in LOADS[kind]):
-            held.append(HeldPhase(kind, measured(found), modelled(model, kind, length_s(live, found), seed)))
-    return LineFit(model, tuple(held), tuple(notes))
+    held = [HeldPhase(each, modelled(model, each, seed)) for each in line.phases]
+    return LineFit(line, model, tuple(held), tuple(notes))
 
 
-def measured(phase: PhaseVerdict) -> PhaseResult:
-    """The numbers of a measured phase."""
-    loaded = phase["numbers"]["loaded"]
-    rates = {
-        each["direction"]: each["goodput"]["mean_bps"] / 1e6
-        for each in phase["numbers"]["directions"]
-        if each["loaded"] and each["goodput"]
-    }
-    return PhaseResult(_ms(loaded["p50_ns"]), _ms(loaded["p95_ns"]), rates)
+def _told_by_both(
+    model: LineModel, others: Mapping[Direction, Sequence[ModelledQueue]], both: MeasuredPhase, seed: int
+) -> LineModel:
+    """The model with the kinds of limits that the phase with both loads shows.
+
+    A load alone hardly shows whether a limit is in bytes or in packets. The acknowledgements of the other direction do:
+    they fill one in packets, and hardly one in bytes. Rates and sizes stay as they are.
+    """
+    possible: list[list[tuple[Direction, ModelledQueue]]] = []
+    for way, best in model.queues.items():
+        kinds = {queue.qdisc: queue for queue in others.get(way, ()) if queue.steps == best.steps}
+        possible.append([(way, queue) for queue in ({**kinds, best.qdisc: best}).values()])
+    models = [replace(model, queues=dict(each)) for each in product(*possible)]
+    if len(models) == 1:
+        return model
+    return min(models, key=lambda each: _miss(model.rtt_ns, both.result, modelled(each, both, seed)))
 
 
-def modelled(model: LineModel, kind: PhaseKind, load_s: float, seed: int = 1) -> PhaseResult:
-    """The same numbers of a simulation."""
-    return result(Simulation(text(model, kind, load_s), seed=seed).finish(), kind, load_s)
+def _miss(rtt_ns: int, want: PhaseResult, have: PhaseResult) -> float:
+    """By which part a model misses at most."""
+    base_ms = rtt_ns / 1e6
+    pairs: list[tuple[float | None, float | None]] = [
+        (each, have.goodput_mbit.get(way)) for way, each in want.goodput_mbit.items()
+    ]
+    pairs += [(_added(want.p50_ms, base_ms), _added(have.p50_ms, base_ms))]
+    pairs += [(_added(want.p95_ms, base_ms), _added(have.p95_ms, base_ms))]
+    return max(abs(1 - _ratio(*pair)) for pair in pairs) + _lost_apart(want, have)
 
 
-def result(run: MemoryRun, kind: PhaseKind, load_s: float) -> PhaseResult:
+def _lost_apart(want: PhaseResult, have: PhaseResult) -> int:
+    """1 if one loses many probes, and the other does not."""
+    return int((want.p95_ms is None, want.p50_ms is None) != (have.p95_ms is None, have.p50_ms is None))
+
+
+def modelled(model: LineModel, phase: MeasuredPhase, seed: int = 1) -> PhaseResult:
+    """The numbers of a phase in a simulation."""
+    run = Simulation(text(model, phase.kind, phase.load_s), seed=seed).finish()
+    return result(run, phase.kind, phase.load_s, phase.trips)
+
+
+def result(run: MemoryRun, kind: PhaseKind, load_s: float, of: Trips = "probes") -> PhaseResult:
     """The numbers of a simulated phase, over the same times as those of a measured one."""
     begin = round(IDLE_S * SECOND)
-    trips = run.probes.filter((pl.col("probe") == "ping") & (pl.col("sent_ns") >= begin))["rtt_ns"]
-    trips = trips.head(max(len(trips) - 50, 0))  # the last second: answers may be under way
-    late = trips.fill_null(2**62)
-    values = [late.quantile(part, "linear") for part in (0.5, 0.95)]
-    found = [None if value is None or value > 1e15 else value / 1e6 for value in values]
     steady = begin + round(min(load_s / 5, 2.0) * SECOND)
+    if of == "flows":
+        found = run.flows.filter(pl.col("t_ns") >= steady)["srtt_ns"].drop_nulls()
+    else:
+        trips = run.probes.filter((pl.col("probe") == "ping") & (pl.col("sent_ns") >= begin))["rtt_ns"]
+        found = trips.head(max(len(trips) - 50, 0)).fill_null(2**62)  # in the last second, answers may be under way
+    values = [found.quantile(part, "linear") for part in (0.5, 0.95)]
+    known = [None if value is None or value > 1e15 else value / 1e6 for value in values]
     rates = {way: _goodput(run, way, steady) for way in LOADS[kind]}
-    return PhaseResult(found[0], found[1], rates)
+    return PhaseResult(known[0], known[1], rates)
 
 
 def _goodput(run: MemoryRun, way: Direction, begin: int) -> float:
@@ -167,97 +196,61 @@ def _goodput(run: MemoryRun, way: Direction, begin: int) -> float:
     return float(sum(bits / seconds / 1e6 for _, bits, seconds in each.rows() if seconds))
 
 
-def length_s(live: LiveMeasurement, phase: PhaseVerdict) -> float:
-    """How long a phase lasted."""
-    times = next((each for each in live["phases"] if each["start_ns"] == phase["start_ns"]), None)
-    return min((times["end_ns"] - times["start_ns"]) / SECOND, LONGEST_S) if times else 10.0
-
-
-def _first(run: RunRecords, live: LiveMeasurement) -> tuple[LineModel, list[str]]:
+def _first(line: MeasuredLine) -> LineModel:
     """The model before any simulation."""
-    idle_ns = live["verdict"]["idle"]["rtt"]["p50_ns"]
-    if idle_ns is None:
-        raise InputError(f"{run.id}: the idle round trip was not measured, so there is no model")
-    packet, payload = packet_and_payload(live)
-    share = payload / (packet + ETHERNET)
     queues: dict[Direction, ModelledQueue] = {}
-    flows: dict[Direction, int] = {}
-    notes: list[str] = []
     for way in ("up", "down"):
-        found = _loaded(live, way)
+        found = line.directions.get(way)
         if found is None:
-            queues[way] = ModelledQueue(1e9, MANAGED, None, is_known=False)
-            notes.append(f"The {way} direction was not measured under load: the model has 1 Gbit/s there.")
+            queues[way] = ModelledQueue(UNMEASURED_BPS, MANAGED, None, is_known=False)
             continue
-        phase, numbers = found
-        assert numbers["goodput"]
-        rate = numbers["goodput"]["mean_bps"] / share
-        steps: tuple[tuple[float, float], ...] = ()
-        if (numbers["goodput"]["variation"] or 0) > VARYING:
-            seconds = by_bin(run, live, phase, way)
-            steps = tuple((float(at), max(each / share, 1000.0)) for at, each in enumerate(seconds))
-        queue, note = _queue(phase, numbers, rate, way)
-        queues[way] = replace(queue, steps=steps)
-        flows[way] = max(numbers["load"]["flows"], 1) if numbers["load"] else 1
-        notes += [note] if note else []
-    if not flows:
-        raise InputError(f"{run.id}: nothing was measured under load, so there is no model")
-    congestion = live["parameters"].get("congestion")
-    name = congestion if congestion in ("cubic", "reno", "bbr") else "cubic"
-    return LineModel(live["host"], idle_ns, queues, flows, str(name), share), notes
+        full_ns, is_known = found.queue.full_ns, found.queue.kind != "unknown"
+        if full_ns is None:
+            queue = ModelledQueue(found.frame_bps, MANAGED, None, is_known, found.steps)
+        else:
+            limit = max(round(found.frame_bps / 8 * full_ns / 1e9), LEAST_LIMIT)
+            queue = ModelledQueue(found.frame_bps, TAIL_DROP, limit, is_known, found.steps)
+        queues[way] = queue
+    flows: Mapping[Direction, int] = {way: found.flows[0] for way, found in line.directions.items()}
+    return LineModel(line.name, line.rtt_ns, queues, flows, line.congestion, line.payload_share)
 
 
-def _variants(model: LineModel, way: Direction) -> Iterator[LineModel]:
+def _variants(model: LineModel, found: MeasuredDirection, way: Direction) -> Iterator[LineModel]:
     """Possible models of a direction.
 
     A limit in bytes has room for small packets when large ones do not fit, and one in packets has not. TCP's own ups
-    and downs may be all that varies.
+    and downs may be all that varies. Where the data do not show the kind of the queue, or the number of connections,
+    each is tried.
     """
     queue = model.queues[way]
     kinds = (queue.qdisc,) if queue.limit_bytes is None else (TAIL_DROP, IN_PACKETS)
-    for kind in kinds:
+    for count in found.flows:
         for steps in dict.fromkeys([(), queue.steps]):
-            yield replace(model, queues={**model.queues, way: replace(queue, qdisc=kind, steps=steps)})
+            each = replace(model, flows={**model.flows, way: count})
+            for kind in kinds:
+                yield replace(each, queues={**model.queues, way: replace(queue, qdisc=kind, steps=steps)})
+            if found.queue.kind == "any":
+                other = replace(queue, qdisc=MANAGED, limit_bytes=None, steps=steps)
+                yield replace(each, queues={**model.queues, way: other})
 
 
 def _varying(model: LineModel) -> list[Direction]:
     return [way for way, queue in model.queues.items() if queue.steps]
 
 
-def _queue(phase: PhaseVerdict, numbers: DirectionNumbers, rate: float, way: str) -> tuple[ModelledQueue, str | None]:
-    """The queue of a direction, and what is not known of it."""
-    kind = phase["outcome"]["kind"]
-    added = numbers["added"] if numbers["added"]["max_ns"] else phase["numbers"]["added"]
-    full_ns = added["p99_ns"] or added["max_ns"]  # that of the probes that were not lost
-    if kind == "queue" and numbers["rises"] and full_ns:
-        limit = max(round(rate / 8 * full_ns / 1e9), LEAST_LIMIT)
-        return ModelledQueue(rate, TAIL_DROP, limit, is_known=True), None
-    if kind == "managed":
-        return ModelledQueue(rate, MANAGED, None, is_known=True), None
-    note = f"The {way} queue is not known ({words.OUTCOMES[kind]}): the model has {MANAGED} there."
-    if kind == "not_filled":
-        note += " Its rate is at least that of the model."
-    return ModelledQueue(rate, MANAGED, None, is_known=False), note
-
-
-def _corrected(
-    model: LineModel, live: LiveMeasurement, phase: PhaseVerdict, way: Direction, seed: int
-) -> tuple[LineModel, float]:
+def _corrected(model: LineModel, phase: MeasuredPhase, way: Direction, seed: int) -> tuple[LineModel, float]:
     """The model after a few simulations of the phase that loads one direction alone, and by which part it misses."""
-    want = measured(phase)
+    want = phase.result
     base_ms = model.rtt_ns / 1e6
-    load_s = length_s(live, phase)
     best, least = model, float("inf")
     for _ in range(ROUNDS + 1):
-        have = modelled(model, phase["kind"], load_s, seed)
+        have = modelled(model, phase, seed)
         ratios = [_ratio(want.goodput_mbit.get(way), have.goodput_mbit.get(way))]
         ratios += [
             _ratio(_added(each, base_ms), _added(other, base_ms))
             for each, other in ((want.p50_ms, have.p50_ms), (want.p95_ms, have.p95_ms))
         ]
-        miss = max(abs(1 - each) for each in ratios)
-        if (want.p95_ms is None, want.p50_ms is None) != (have.p95_ms is None, have.p50_ms is None):
-            miss += 1  # one loses many probes, and the other does not
+        miss = max(abs(1 - each) for each in ratios) + _lost_apart(want, have)
         if miss < least:
             best, least = model, miss
         if least < CLOSE:
@@ -279,22 +272,6 @@ def _ratio(want: float | None, have: float | None) -> float:
 
 def _added(rtt_ms: float | None, base_ms: float) -> float | None:
     return None if rtt_ms is None else max(rtt_ms - base_ms, 0.0)
-
-
-def _loaded(live: LiveMeasurement, way: Direction) -> tuple[PhaseVerdict, DirectionNumbers] | None:
-    found = [
-        (phase, each)
-        for kind in (ALONE[way], "both")
-        for phase in live["verdict"]["phases"]
-        if phase["kind"] == kind
-        for each in phase["numbers"]["directions"]
-        if each["direction"] == way and each["loaded"] and each["goodput"]
-    ]
-    return next(iter(found), None)
-
-
-def _ms(time_ns: int | None) -> float | None:
-    return None if time_ns is None else time_ns / 1e6
 
 
 def worst(found: Sequence[HeldPhase]) -> HeldPhase:

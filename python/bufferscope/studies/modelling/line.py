@@ -18,6 +18,7 @@ FAST = "1gbit"
 ECHO_S = 0.02
 MANAGED = "fq_codel"
 TAIL_DROP, IN_PACKETS = "bfifo", "pfifo"
+LEAST_PACKETS = 2
 FRAME = 1514
 """What a full packet takes of a queue with a limit in packets."""
 
@@ -36,12 +37,19 @@ class ModelledQueue:
     steps: tuple[tuple[float, float], ...] = ()
     """A rate that varies: seconds after the beginning of the load, and bit/s."""
 
+    @property
+    def limit_packets(self) -> int | None:
+        """The limit of a tail-drop queue whose limit is in packets."""
+        if self.qdisc != IN_PACKETS or self.limit_bytes is None:
+            return None
+        return max(round(self.limit_bytes / FRAME), LEAST_PACKETS)
+
     def as_queue(self) -> dict[str, object]:
         """The queue as experiment files have it."""
-        packets = max(round((self.limit_bytes or 0) / FRAME), 2)
-        words = f"{packets}p" if self.qdisc == IN_PACKETS else f"{self.limit_bytes}b"
-        limit = {} if self.limit_bytes is None else {"limit": words}
-        return {"qdisc": self.qdisc, **limit}
+        if self.limit_bytes is None:
+            return {"qdisc": self.qdisc}
+        packets = self.limit_packets
+        return {"qdisc": self.qdisc, "limit": f"{self.limit_bytes}b" if packets is None else f"{packets}p"}
 
     def as_rate(self) -> object:
         """The rate as experiment files have it."""
@@ -55,6 +63,7 @@ class LineModel:
     """The whole path, and the load of the test."""
 
     name: str
+    """What follows `the line`: `to 203.0.113.9`, `of evening`."""
     rtt_ns: int
     queues: Mapping[Direction, ModelledQueue]
     flows: Mapping[Direction, int]
@@ -68,8 +77,8 @@ class LineModel:
 def text(model: LineModel, kind: PhaseKind, load_s: float) -> str:
     """The experiment file with the load of one phase."""
     document: dict[str, object] = {
-        "title": f"Model of the line to {model.name}: {kind}",
-        "description": "Fitted by bufferscope model to a live measurement.",
+        "title": f"Model of the line {model.name}: {kind}",
+        "description": "Fitted by bufferscope model to a measurement.",
         "figures": ["rtt", "goodput_delay", "rtt_cdf"],
         "duration": f"{IDLE_S + load_s:g}s",
         "warmup": f"{IDLE_S + min(load_s / 5, 2.0):g}s",
