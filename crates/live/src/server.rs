@@ -69,6 +69,7 @@ struct Server {
     gate: Arc<Gate>,
     ledger: Ledger,
     monitors: Arc<Gate>,
+    transports: web::rtc::Transports,
     pace: Option<Arc<Pace>>,
     counters: status::Counters,
     began_ns: u64,
@@ -121,6 +122,7 @@ pub async fn serve(
         queue: Queue::new(limits.tests, limits.waiting),
         gate: Gate::new(limits.unknown, limits.unknown_per_address),
         monitors: Gate::new(limits.monitors, limits.monitors_per_address),
+        transports: web::rtc::Transports::new()?,
         pace: limits.session.rate_bps.map(|bps| Arc::new(Pace::new(bps))),
         ledger: Ledger::new(limits),
         settings,
@@ -165,7 +167,8 @@ pub async fn serve(
 fn answer_probes(socket: ProbeSocket, server: &Arc<Server>, stop: &Arc<AtomicBool>) -> std::thread::JoinHandle<()> {
     let (server, stop) = (Arc::clone(server), Arc::clone(stop));
     std::thread::spawn(move || {
-        let responder = Responder { socket, sessions: &server.sessions, cookies: &server.cookies };
+        let responder =
+            Responder { socket, sessions: &server.sessions, cookies: &server.cookies, transports: &server.transports };
         while !stop.load(Ordering::Relaxed) {
             if let Err(error) = responder.run(&stop) {
                 log(format_args!("probes are not answered for a moment: {error}"));

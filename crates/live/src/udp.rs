@@ -41,6 +41,27 @@ pub struct Arrival {
     pub by_kernel: bool,
 }
 
+/// A datagram that arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram {
+    /// Its length; longer ones are cut.
+    pub length: usize,
+    /// Who sent it.
+    pub from: SocketAddr,
+    /// When the kernel received it, on the real-time clock.
+    pub at_ns: u64,
+    /// Whether that is the kernel's stamp, not this program's.
+    pub by_kernel: bool,
+}
+
+impl Datagram {
+    /// The probe that it is; `None` if it is something else.
+    pub fn probe(&self, buffer: &[u8]) -> Option<Arrival> {
+        let Self { length, from, at_ns, by_kernel } = *self;
+        Packet::parse(&buffer[..length]).map(|packet| Arrival { packet, from, at_ns, by_kernel })
+    }
+}
+
 /// A socket for probes.
 #[derive(Debug)]
 pub struct ProbeSocket {
@@ -86,8 +107,12 @@ impl ProbeSocket {
 
     /// As [`Self::send`], with another TTL than the packet names: that is of the request that it answers.
     pub fn send_with_ttl(&self, packet: &Packet, ttl: u8, to: Option<SocketAddr>) -> io::Result<bool> {
-        let bytes = packet.bytes();
-        let content = [io::IoSlice::new(&bytes)];
+        self.send_bytes(&packet.bytes(), ttl, to)
+    }
+
+    /// Sends any datagram with a TTL, or the system's if that is 0. Returns whether it could be sent.
+    pub fn send_bytes(&self, bytes: &[u8], ttl: u8, to: Option<SocketAddr>) -> io::Result<bool> {
+        let content = [io::IoSlice::new(bytes)];
         let hops = i32::from(ttl);
         let with_ttl = match (ttl, self.is_ipv6) {
             (0, _) => &[][..],
@@ -109,10 +134,20 @@ impl ProbeSocket {
 
     /// Takes the next packet that arrived; `None` if nothing has arrived. What is not a probe is dropped.
     pub fn receive(&self) -> io::Result<Option<Arrival>> {
+        let mut bytes = [0; LONGEST];
+        while let Some(datagram) = self.receive_any(&mut bytes)? {
+            if let Some(arrival) = datagram.probe(&bytes) {
+                return Ok(Some(arrival));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes the next datagram that arrived into `bytes`; `None` if nothing has arrived.
+    pub fn receive_any(&self, bytes: &mut [u8]) -> io::Result<Option<Datagram>> {
         loop {
-            let mut bytes = [0; LONGEST];
             let mut control = [0; CONTROL_BYTES];
-            let mut into = [io::IoSliceMut::new(&mut bytes)];
+            let mut into = [io::IoSliceMut::new(bytes)];
             let raw = self.socket.as_raw_fd();
             let message = match recvmsg::<SockaddrStorage>(raw, &mut into, Some(&mut control), MsgFlags::empty()) {
                 Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
@@ -125,9 +160,9 @@ impl ProbeSocket {
             });
             let from = message.address.as_ref().and_then(internet_address);
             let length = message.bytes;
-            if let (Some(packet), Some(from)) = (Packet::parse(&bytes[..length]), from) {
-                let by_kernel = stamp.is_some();
-                return Ok(Some(Arrival { packet, from, at_ns: stamp.unwrap_or_else(realtime_ns), by_kernel }));
+            if let Some(from) = from {
+                let (at_ns, by_kernel) = (stamp.unwrap_or_else(realtime_ns), stamp.is_some());
+                return Ok(Some(Datagram { length, from, at_ns, by_kernel }));
             }
         }
     }

@@ -107,9 +107,17 @@ async fn the_page_is_served_with_headers_that_let_no_other_site_in() {
     }
     assert!(!head.to_lowercase().contains("access-control-allow"), "{head}");
     assert!(body.starts_with("<!doctype html>"));
-    for file in
-        ["/page.css", "/page.js", "/words.js", "/drawing.js", "/probe.js", "/load.js", "/icon.svg", "/texts/zh.json"]
-    {
+    for file in [
+        "/page.css",
+        "/page.js",
+        "/channel.js",
+        "/words.js",
+        "/drawing.js",
+        "/probe.js",
+        "/load.js",
+        "/icon.svg",
+        "/texts/zh.json",
+    ] {
         assert!(
             body.contains(file) || status(&answer(&server, &request(&server, &format!("GET {file}"), "")).await) == 200
         );

@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 
 use super::gate::Pass;
 use super::limits::user;
+use super::session::Session;
 use super::status::Refused;
 use super::{Server, log, web};
 use crate::load::Marks;
@@ -22,6 +23,16 @@ const TLS: u8 = 0x16;
 const ANNOUNCEMENT: Duration = Duration::from_secs(2);
 /// An address whose test runs may open so many connections beside those of the load.
 const OTHER_CONNECTIONS: usize = 8;
+
+/// Waits until the phase of a load is announced, for a moment: clients open the connections of the load right after they have
+/// announced it, on another connection, and either may come first.
+pub(super) async fn announced(session: &Session, purpose: Purpose) {
+    let until = tokio::time::Instant::now() + ANNOUNCEMENT;
+    let is_early = || !session.state().expects(purpose) && !session.has_ended();
+    while is_early() && tokio::time::Instant::now() < until {
+        tokio::time::sleep(ANNOUNCEMENT / 100).await;
+    }
+}
 
 impl Server {
     /// Takes connections, each in a task of its own.
@@ -94,12 +105,7 @@ impl Server {
             let _ = stream.try_write(&[ACCEPTED]);
             return;
         }
-        // The client opens it right after it has announced the phase, on another connection: either may come first.
-        let until = tokio::time::Instant::now() + ANNOUNCEMENT;
-        let is_early = || !session.state().expects(opening.purpose) && !session.has_ended();
-        while is_early() && tokio::time::Instant::now() < until {
-            tokio::time::sleep(ANNOUNCEMENT / 100).await;
-        }
+        announced(&session, opening.purpose).await;
         let Some((load, counted)) = session.admit(opening.purpose) else {
             let _ = stream.try_write(&[REFUSED]);
             return;

@@ -37,6 +37,11 @@ impl Identity {
         &self.certificate
     }
 
+    /// The private key (PKCS #8).
+    pub(super) fn key(&self) -> &[u8] {
+        &self.key
+    }
+
     /// Accepts TLS 1.3 connections with it.
     pub(super) fn acceptor(&self) -> io::Result<TlsAcceptor> {
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(self.key.clone()));

@@ -11,6 +11,7 @@ use bufferscope_endpoint::error_queue::Notice;
 
 use super::limits::user;
 use super::session::Session;
+use super::web::rtc::Transports;
 use crate::cookie::Cookies;
 use crate::records::{AnswerKind, ArrivalRow, LadderRow, Stage, StageRow};
 use crate::time::{monotonic_ns, realtime_ns};
@@ -56,6 +57,8 @@ pub struct Responder<'a> {
     pub sessions: &'a Sessions,
     /// The cookies.
     pub cookies: &'a Cookies,
+    /// The channels of pages.
+    pub(super) transports: &'a Transports,
 }
 
 impl Responder<'_> {
@@ -67,13 +70,20 @@ impl Responder<'_> {
             let is_idle = self.sessions.lock().values().all(|session| session.is_monitor());
             self.socket.wait(if is_idle { REST } else { LOOK })?;
             for _ in 0..BATCH {
-                let Some(arrival) = self.socket.receive()? else { break };
-                self.on_arrival(&arrival);
+                let Some(datagram) = self.socket.receive_any(&mut buffer)? else { break };
+                match datagram.probe(&buffer) {
+                    Some(arrival) => self.on_arrival(&arrival),
+                    None => {
+                        let bytes = &buffer[..datagram.length];
+                        self.transports.take(&self.socket, bytes, datagram.from, datagram.at_ns);
+                    }
+                }
             }
             for _ in 0..BATCH {
                 let Some(notice) = self.socket.notice(&mut buffer)? else { break };
                 self.on_notice(notice, &buffer);
             }
+            self.transports.look(&self.socket);
             let sessions: Vec<_> = self.sessions.lock().values().cloned().collect();
             for session in sessions {
                 self.climb(&session);
@@ -158,6 +168,11 @@ impl Responder<'_> {
             mpls: false,
         });
         drop(state);
+        if let Some(probe) = self.transports.probe(session.id, seq) {
+            // As below: one that cannot be sent is a lost one.
+            let _ = self.socket.send_bytes(&probe, ttl, Some(to));
+            return;
+        }
         let probe = Packet { kind: Kind::Ladder, ..Packet::request(session.id, seq, ttl, t_ns, [0; 16]) };
         self.send(&probe, to);
     }
@@ -171,24 +186,33 @@ impl Responder<'_> {
     fn on_notice(&self, notice: Notice, buffer: &[u8]) {
         match notice {
             Notice::Stamp { stamped, realtime_ns, bytes, .. } => {
-                let Some(packet) = copied(&buffer[..bytes]) else { return };
-                let Some(session) = self.sessions.get(packet.session) else { return };
-                let is_reply = packet.kind == Kind::Reply;
-                if !is_reply && packet.kind != Kind::Ladder {
-                    return;
-                }
+                let copy = &buffer[..bytes];
+                let found = match copied(copy) {
+                    Some(Packet { kind: Kind::Reply, session, seq, .. }) => Some((session, (true, seq))),
+                    Some(Packet { kind: Kind::Ladder, session, seq, .. }) => Some((session, (false, seq))),
+                    Some(_) => None,
+                    None => self.transports.copied(copy),
+                };
+                let Some((id, name)) = found else { return };
+                let Some(session) = self.sessions.get(id) else { return };
                 let mut state = session.state();
-                let delay = state.departures.take((is_reply, packet.seq), stamped, realtime_ns);
+                let delay = state.departures.take(name, stamped, realtime_ns);
                 if let Some((t_ns, delay_ns)) = delay.filter(|_| state.stages.len() < session.most_rows()) {
                     state.stages.push(StageRow { t_ns, stage: Stage::Qdisc, delay_ns });
                 }
             }
             Notice::Icmp { offender, time_exceeded, realtime_ns, bytes, mpls } => {
-                let Some(quoted) = Quoted::parse(&buffer[..bytes]) else { return };
-                let Some(session) = self.sessions.get(quoted.session) else { return };
+                let quotation = &buffer[..bytes];
+                let found = match Quoted::parse(quotation) {
+                    Some(quoted) => {
+                        self.sessions.get(quoted.session).map(|session| (session, quoted.seq, Some(quoted.ttl)))
+                    }
+                    None => self.transports.quoted(quotation).map(|(session, seq)| (session, seq, None)),
+                };
+                let Some((session, seq, ttl)) = found else { return };
                 let mut state = session.state();
                 let Some(row) =
-                    state.ladder_row(quoted.seq).filter(|row| row.rtt_ns.is_none() && row.ttl == quoted.ttl)
+                    state.ladder_row(seq).filter(|row| row.rtt_ns.is_none() && ttl.is_none_or(|ttl| row.ttl == ttl))
                 else {
                     return;
                 };

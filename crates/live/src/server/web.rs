@@ -29,6 +29,7 @@ mod files;
 mod load;
 mod ping;
 mod requests;
+pub(super) mod rtc;
 pub mod samples;
 mod visit;
 
@@ -106,7 +107,7 @@ impl Server {
         match visit.upgrade() {
             Some(Upgrade::Control { upgrade, name }) => {
                 if let (Ok(upgraded), Some(pass)) = (upgrade.await, visit.pass()) {
-                    control::run(&server, TokioIo::new(upgraded), name, from, pass).await;
+                    control::run(&server, TokioIo::new(upgraded), name, from, visit.local(), pass).await;
                 }
             }
             Some(Upgrade::Pings { upgrade, session }) => {

@@ -12,6 +12,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
 use super::ping::small;
+use super::rtc::{Offer, Registered};
 use super::samples::{self, Page};
 use crate::records::ServerRecords;
 use crate::server::control::READING_TIME;
@@ -48,6 +49,11 @@ pub enum Ask {
     Alive,
     /// The page has sent its samples, and waits for the verdict.
     Finish,
+    /// The page asks for a channel of WebRTC.
+    Webrtc {
+        /// What it says of its end.
+        offer: Offer,
+    },
 }
 
 impl Ask {
@@ -57,32 +63,35 @@ impl Ask {
     }
 }
 
-impl From<Ask> for Request {
-    fn from(ask: Ask) -> Self {
-        match ask {
-            Ask::Hello { secret } => Self::Hello {
-                protocol: PROTOCOL,
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-                secret,
-                monitor: false,
-            },
-            Ask::Phase { phase } => Self::Phase { phase },
-            Ask::Alive => Self::Alive,
-            Ask::Finish => Self::Finish,
+/// What is passed on of a message; the offer of a channel is for the page's own code.
+fn request(ask: Ask) -> Result<Request, Offer> {
+    Ok(match ask {
+        Ask::Hello { secret } => {
+            Request::Hello { protocol: PROTOCOL, version: env!("CARGO_PKG_VERSION").to_owned(), secret, monitor: false }
         }
-    }
+        Ask::Phase { phase } => Request::Phase { phase },
+        Ask::Alive => Request::Alive,
+        Ask::Finish => Request::Finish,
+        Ask::Webrtc { offer } => return Err(offer),
+    })
 }
 
 /// Serves a page's control connection until its test is over. `name` is the server's, as the page calls it.
-pub(super) async fn run<S>(server: &Arc<Server>, stream: S, name: String, from: SocketAddr, pass: Pass)
-where
+pub(super) async fn run<S>(
+    server: &Arc<Server>,
+    stream: S,
+    name: String,
+    from: SocketAddr,
+    local: Option<SocketAddr>,
+    pass: Pass,
+) where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(small(LONGEST_REQUEST))).await;
     let (near, far) = tokio::io::duplex(PIPE_BYTES);
     let until = tokio::time::Instant::now() + server.settings.limits.opening;
     let _counted = Arc::clone(&server.pages);
-    let relay = Relay { server, socket, name, test: None };
+    let relay = Relay { server, socket, name, local, test: None, channel: None };
     let (served, ()) = tokio::join!(server.converse(far, from, pass, until), relay.run(near));
     if let Err(reason) = served {
         log(format_args!("a page's control connection ended: {reason}"));
@@ -93,7 +102,10 @@ struct Relay<'a, S> {
     server: &'a Arc<Server>,
     socket: WebSocketStream<S>,
     name: String,
+    /// The server's own address.
+    local: Option<SocketAddr>,
     test: Option<(Box<Welcome>, Arc<Session>)>,
+    channel: Option<Registered<'a>>,
 }
 
 impl<S> Relay<'_, S>
@@ -126,13 +138,31 @@ where
                         _ => None,
                     };
                     let Some(ask) = ask else { break };
-                    if send(&mut writer, &Request::from(ask)).await.is_err() {
+                    let goes_on = match request(ask) {
+                        Ok(request) => send(&mut writer, &request).await.is_ok(),
+                        Err(offer) => self.expect_channel(&offer).await,
+                    };
+                    if !goes_on {
                         break;
                     }
                 }
             }
         }
         let _ = tokio::time::timeout(READING_TIME, self.socket.close(None)).await;
+    }
+
+    /// Expects the page's channel, and says how it can be reached; returns whether more may follow. A test has one.
+    async fn expect_channel(&mut self, offer: &Offer) -> bool {
+        let Some((_, session)) = self.test.as_ref().filter(|_| self.channel.is_none()) else { return false };
+        let server: &'_ Server = self.server;
+        self.channel = server.transports.expect(session, offer);
+        let end = self.channel.as_ref().map(|channel| {
+            let (ufrag, pwd) = channel.peer.credentials();
+            let (address, port) = (self.local.map(|local| local.ip()), self.local.map(|local| local.port()));
+            let fingerprint = server.transports.fingerprint();
+            json!({"ufrag": ufrag, "pwd": pwd, "fingerprint": fingerprint, "address": address, "port": port})
+        });
+        self.say(json!({"answer": "webrtc", "end": end}).to_string(), READING_TIME).await
     }
 
     /// Passes an answer on to the page; returns whether more may follow.
@@ -170,7 +200,8 @@ where
         let Some((welcome, session)) = &self.test else { return refused("there was no test") };
         let Some(samples) = session.take_page_samples() else { return refused("the page sent no samples") };
         let began_ns = session.began_realtime_ns;
-        let page = Page { name: self.name.clone(), welcome: (**welcome).clone(), began_ns };
+        let held_ns = self.channel.as_ref().map(|channel| channel.peer.take_held()).unwrap_or_default();
+        let page = Page { name: self.name.clone(), welcome: (**welcome).clone(), began_ns, held_ns };
         let judged = tokio::task::spawn_blocking(move || samples::judged(&samples, records, &page).to_string()).await;
         judged.unwrap_or_else(|_| refused("the server failed to reach a verdict"))
     }

@@ -18,10 +18,11 @@ macro_rules! file {
     };
 }
 
-const FILES: [File; 11] = [
+const FILES: [File; 12] = [
     file!("/", HTML, "page/index.html"),
     file!("/page.css", CSS, "page/page.css"),
     file!("/page.js", SCRIPT, "page/page.js"),
+    file!("/channel.js", SCRIPT, "page/channel.js"),
     file!("/drawing.js", SCRIPT, "page/drawing.js"),
     file!("/words.js", SCRIPT, "page/words.js"),
     file!("/probe.js", SCRIPT, "page/probe.js"),
@@ -71,8 +72,8 @@ mod tests {
     fn every_text_is_used_and_every_used_text_exists() {
         let english = texts("/texts/en.json");
         let html = find("/").unwrap().text;
-        let scripts =
-            ["/page.js", "/drawing.js", "/words.js", "/probe.js", "/load.js"].map(|path| find(path).unwrap().text);
+        let scripts = ["/page.js", "/channel.js", "/drawing.js", "/words.js", "/probe.js", "/load.js"]
+            .map(|path| find(path).unwrap().text);
         let sources = format!("{html}{}", scripts.concat());
         let used: BTreeSet<&str> = sources.split(['"', '\'', '`']).collect();
         let unused: Vec<_> = english.keys().filter(|key| !used.contains(key.as_str())).collect();

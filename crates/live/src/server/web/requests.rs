@@ -12,6 +12,7 @@ use super::files;
 use super::load::{self, Download, LONGEST_UPLOAD, Uploaded};
 use super::samples::{LONGEST_SAMPLES, Samples};
 use super::visit::{Upgrade, Visit};
+use crate::server::accepting::announced;
 use crate::server::session::Session;
 use crate::server::status::Refused;
 use crate::time::monotonic_ns;
@@ -72,7 +73,7 @@ async fn route(visit: &Arc<Visit>, request: Request<Incoming>) -> Result<Respons
         (&Method::GET | &Method::HEAD, path) if files::find(path).is_some() => file(visit, &request),
         (&Method::GET, "/test/control") => control(visit, request, name),
         (&Method::GET, "/test/pings") => pings(visit, request, &name),
-        (&Method::GET, "/test/download") => download(visit, &request, &name),
+        (&Method::GET, "/test/download") => download(visit, request, &name).await,
         (&Method::POST, "/test/upload") => upload(visit, request, &name).await,
         (&Method::POST, "/test/samples") => samples(visit, request, &name).await,
         (_, "/test/upload" | "/test/samples") => Err(Refusal(StatusCode::METHOD_NOT_ALLOWED, "POST")),
@@ -190,8 +191,9 @@ fn switching(request: &Request<Incoming>, name: &str) -> Result<Response<Content
 
 const NO_LOAD: Refusal = Refusal(StatusCode::CONFLICT, "the present phase has no such load, or enough of it");
 
-fn download(visit: &Visit, request: &Request<Incoming>, name: &str) -> Result<Response<Content>, Refusal> {
-    let session = session(visit, request, name)?;
+async fn download(visit: &Visit, request: Request<Incoming>, name: &str) -> Result<Response<Content>, Refusal> {
+    let session = session(visit, &request, name)?;
+    announced(&session, Purpose::Download).await;
     let index =
         field(request.uri().query().unwrap_or_default(), "flow").and_then(|text| text.parse().ok()).unwrap_or(0);
     let shared = visit.carry(&session, Purpose::Download, index).ok_or(NO_LOAD)?;
@@ -206,6 +208,7 @@ async fn upload(visit: &Visit, request: Request<Incoming>, name: &str) -> Result
     if length(request.headers()).is_some_and(|length| length > LONGEST_UPLOAD) {
         return Err(TOO_LONG);
     }
+    announced(&session, Purpose::Upload).await;
     let shared = visit.carry(&session, Purpose::Upload, 0).ok_or(NO_LOAD)?;
     match load::receive(request.into_body(), &shared).await {
         Uploaded::Whole => Ok(Response::new(Content::Whole(None))),

@@ -32,6 +32,12 @@ const LONGEST_REASON: usize = 200;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Samples {
+    /// What carried the pings.
+    #[serde(default)]
+    way: Way,
+    /// The pings that waited in the browser before they were sent, by their numbers.
+    #[serde(default)]
+    waited: Vec<u32>,
     /// Time between two pings.
     interval_ms: f64,
     phases: Vec<PhaseTimes>,
@@ -41,6 +47,17 @@ pub struct Samples {
     received: Vec<(f64, u64)>,
     /// Why the test ended early.
     reason: Option<String>,
+}
+
+/// What carries the pings of a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Way {
+    /// A data channel that repeats nothing, over UDP.
+    Webrtc,
+    /// Connections of TCP, which repeat what is lost.
+    #[default]
+    Websocket,
 }
 
 /// When a phase was.
@@ -74,6 +91,7 @@ impl Samples {
         let counts = [
             ("phases", found.phases.len(), MOST_PHASES),
             ("pings", found.pings.len(), MOST_PINGS),
+            ("pings that waited", found.waited.len(), MOST_PINGS),
             ("counts", found.received.len(), MOST_COUNTS),
         ];
         if let Some((kind, ..)) = counts.into_iter().find(|(_, number, most)| number > most) {
@@ -87,6 +105,12 @@ impl Samples {
             && found.pings.iter().all(|&(sent, back, _)| back.is_none_or(|back| back >= sent));
         if !follow || times.into_iter().any(|ms| !(0.0..=LONGEST_MS).contains(&ms)) {
             return Err(NotSamples::Time);
+        }
+        for &seq in &found.waited {
+            if let Some(ping) = found.pings.get_mut(seq as usize) {
+                // Its round trip is too long by an unknown time.
+                ping.2 = LONGEST_MS;
+            }
         }
         if let Some(reason) = &mut found.reason {
             *reason = reason.chars().filter(|character| !character.is_control()).take(LONGEST_REASON).collect();
@@ -104,6 +128,8 @@ pub struct Page {
     pub welcome: Welcome,
     /// When the session began, on the server's real-time clock.
     pub began_ns: u64,
+    /// How long the server took for its answers, by the numbers of the pings, where it is known.
+    pub held_ns: HashMap<u64, u64>,
 }
 
 /// What the browser itself did to a phase.
@@ -201,7 +227,7 @@ fn start(samples: &Samples, measurement: &Measurement, page: &Page) -> serde_jso
         "address": page.name,
         "realtime_ns": page.began_ns,
         "phases": samples.phases.iter().map(|phase| phase.kind).collect::<Vec<_>>(),
-        "parameters": {"congestion": null, "flows": null, "interval_ms": samples.interval_ms, "pings": "websocket"},
+        "parameters": {"congestion": null, "flows": null, "interval_ms": samples.interval_ms, "pings": samples.way},
         "server": {"version": page.welcome.version, "kernel": measurement.welcome.end.kernel},
         "client": {"kernel": "unknown: a page in a browser"},
         "seen_as": page.welcome.seen_as,
@@ -209,7 +235,7 @@ fn start(samples: &Samples, measurement: &Measurement, page: &Page) -> serde_jso
 }
 
 fn end(samples: &Samples, measurement: &Measurement, observed: &Observations, verdict: &Verdict) -> serde_json::Value {
-    let mut late: Vec<f64> = samples.pings.iter().map(|ping| ping.2).collect();
+    let mut late: Vec<f64> = samples.pings.iter().map(|ping| ping.2).filter(|late| *late < LONGEST_MS).collect();
     late.sort_unstable_by(f64::total_cmp);
     let p99 = late.len().checked_sub(1).map(|last| (late[last * 99 / 100] * MS as f64) as u64);
     json!({
@@ -234,14 +260,16 @@ fn measurement(samples: &Samples, server: ServerRecords, page: &Page) -> Measure
             continue;
         }
         // TCP has repeated a ping that was lost; which direction lost it shows in what the server saw.
-        let (back_ms, arrived_ns) = match (is_overtaken(&backs, number), is_overtaken(&came, number)) {
+        let repeats = samples.way == Way::Websocket;
+        let repeated = (repeats && is_overtaken(&backs, number), repeats && is_overtaken(&came, number));
+        let (back_ms, arrived_ns) = match repeated {
             (_, true) => (None, None),
             (true, false) => (None, came[number]),
             (false, false) => (back_ms, came[number]),
         };
         let reply = back_ms.zip(arrived_ns).map(|(back_ms, arrived_ns)| {
-            // The server answers at once.
-            Reply { back_ns: at(back_ms), arrived_ns, answered_ns: arrived_ns, load_bytes: 0 }
+            let answered_ns = arrived_ns + page.held_ns.get(&(number as u64)).copied().unwrap_or(0);
+            Reply { back_ns: at(back_ms), arrived_ns, answered_ns, load_bytes: 0 }
         });
         arrivals.extend(arrived_ns.map(|arrived_ns| ArrivalRow { seq: probes.len() as u64, arrived_ns }));
         probes.push(Probe { t_ns: at(sent_ms), ttl: 0, reply, error: None });
@@ -427,7 +455,7 @@ mod tests {
             shares: false,
             monitor: false,
         };
-        Page { name: "192.0.2.7:47300".to_owned(), welcome, began_ns: BEGAN_NS }
+        Page { name: "192.0.2.7:47300".to_owned(), welcome, began_ns: BEGAN_NS, held_ns: HashMap::new() }
     }
 
     fn verdict(judged: &serde_json::Value) -> Verdict {
@@ -541,6 +569,8 @@ mod tests {
         ) {
             let kinds = [PhaseKind::Idle, PhaseKind::Download, PhaseKind::Upload, PhaseKind::Both];
             let samples = Samples {
+                way: if times.len() % 2 == 1 { Way::Webrtc } else { Way::Websocket },
+                waited: Vec::new(),
                 interval_ms: 25.0,
                 phases: times.iter().enumerate().map(|(number, (a, b))| PhaseTimes {
                     kind: kinds[number % 4], start_ms: f64::min(*a, *b), end_ms: f64::max(*a, *b), levelled: None,

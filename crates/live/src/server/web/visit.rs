@@ -102,6 +102,13 @@ impl Visit {
         Some(shared)
     }
 
+    /// The server's own address of the connection.
+    pub(super) fn local(&self) -> Option<SocketAddr> {
+        use std::os::fd::AsRawFd;
+        let address = nix::sys::socket::getsockname(self.socket.as_raw_fd()).ok()?;
+        crate::udp::internet_address(&address)
+    }
+
     /// Gives a request of a session time to arrive.
     pub(super) fn extend(&self) {
         self.state().until = Instant::now() + LONGEST;

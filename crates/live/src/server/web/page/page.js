@@ -1,5 +1,6 @@
 // The page: what the reader sees and does. The test itself runs in two workers.
 
+import { Channel } from "/channel.js";
 import { Chart, picture } from "/drawing.js";
 import { Words } from "/words.js";
 
@@ -75,7 +76,7 @@ function begin() {
   between.port1.onmessage = ({ data }) => load.postMessage(data);
   probe.onmessage = ({ data }) => onMessage(data);
   probe.onerror = load.onerror = (event) => fail("error_browser", event.message);
-  test = { probe, load, drawn: 0 };
+  test = { probe, load, channel: new Channel(), drawn: 0 };
   probe.postMessage({ secret: secret(), parts }, [between.port2]);
 }
 
@@ -83,6 +84,7 @@ function end() {
   if (test) {
     test.probe.terminate();
     test.load.terminate();
+    test.channel.close();
   }
   test = null;
   element("start").disabled = false;
@@ -98,7 +100,18 @@ function fail(key, detail = "") {
   element("start").focus();
 }
 
+// Without a channel, the worker opens WebSockets.
+async function openChannel({ probe, channel }) {
+  try {
+    probe.postMessage({ offer: await channel.open(probe) });
+  } catch {
+    probe.postMessage({ offer: null });
+  }
+}
+
 const MESSAGES = {
+  channel: () => openChannel(test),
+  answered: ({ end: other }) => test.channel.connect(other).catch(() => test?.probe.postMessage({ offer: null })),
   connecting: () => say("connecting"),
   queued: ({ position }) => say("queued", { position: words.number(position, 0) }),
   begun: ({ phases }) => {
@@ -165,6 +178,7 @@ function showResult() {
     return row;
   });
   element("rows").replaceChildren(...rows);
+  element("way").textContent = words.way(judged);
   const grades = words.grades(verdict).map(({ grade, text, given }) => {
     const row = document.createElement("tr");
     fill(row, [grade, text], "td");
@@ -173,7 +187,7 @@ function showResult() {
     return row;
   });
   element("grades").replaceChildren(...grades);
-  fill(element("beyond"), words.beyond());
+  fill(element("beyond"), words.beyond(judged));
   fill(element("warnings"), words.notes(judged));
   element("notes").hidden = !words.notes(judged).length;
   element("chart").setAttribute("aria-label", words.text("chart_about"));

@@ -23,6 +23,22 @@ const CURES = {
   path_changed: "cure_repeat",
   other_traffic: "cure_alone",
 };
+// What a queue is called, and what to do about it, by its place; those of hops depend on the direction, too.
+const QUEUES = {
+  client_send_buffer: ["queue_client_send_buffer", "cure_client"],
+  client_qdisc: ["queue_client_qdisc", "cure_client"],
+  client_driver: ["queue_client_driver", "cure_link"],
+  router_uplink: ["queue_router_uplink", "cure_shaper"],
+  router_downlink: ["queue_router_downlink", "cure_link"],
+  access_downlink: ["queue_access_downlink", "cure_shaper"],
+  hop_up: ["queue_hop_up", "cure_provider"],
+  hop_down: ["queue_hop_down", "cure_provider"],
+  last_hop: ["queue_last_hop", "cure_provider"],
+  server_driver: ["queue_server_driver", "cure_server"],
+  server_qdisc: ["queue_server_qdisc", "cure_server"],
+  server_send_buffer: ["queue_server_send_buffer", "cure_server"],
+};
+const WAITS = { down: "wait_down", up: "wait_up" };
 const BROWSER = { late: "browser_late", slow: "browser_slow", reading: "browser_reading", unknown: "browser_unknown" };
 const OUTCOMES = {
   clean: "outcome_clean",
@@ -33,6 +49,8 @@ const OUTCOMES = {
   other_traffic: "outcome_other_traffic",
   queue: "outcome_queue",
 };
+
+const queueAt = ({ place, direction }) => QUEUES[place === "hop" ? `hop_${direction}` : place];
 
 export class Words {
   constructor(language, texts) {
@@ -68,7 +86,7 @@ export class Words {
     const stopped = judged.browser.filter((each) => each.bottleneck && each.bottleneck !== "unknown");
     const worst = this.worst(verdict);
     if (this.language === "en" && !stopped.length && worst && worst.outcome.kind !== "cannot_tell") return verdict.sentences;
-    const own = [this.speed(verdict), this.delays(verdict), this.place(worst, stopped), this.certainty(worst), this.cure(worst, stopped)];
+    const own = [this.speed(verdict), this.delays(verdict), this.place(verdict, worst, stopped), this.certainty(worst), this.cure(verdict, worst, stopped)];
     return own.filter((sentence) => sentence);
   }
 
@@ -111,9 +129,33 @@ export class Words {
     return slowest.grade ? `${sentence} ${this.text("delay_grade", { grade: slowest.grade })}` : sentence;
   }
 
-  place(worst, stopped) {
+  place(verdict, worst, stopped) {
     if (stopped.length) return stopped.map((each) => this.browser(each)).join(" ");
+    if (worst?.outcome.kind === "queue") {
+      const known = this.queues(verdict).map(({ direction, answer }) => this.text(WAITS[direction], { place: this.located(answer.locations) }));
+      if (known.length) return known.join(" ");
+    }
     return this.text(worst ? PLACES[worst.outcome.kind] : "place_none", worst ? { phase: this.text(worst.kind) } : {});
+  }
+
+  // For each direction its queue, if its place is known: in the phase that loaded only this direction, or else in any.
+  queues(verdict) {
+    const found = (direction) => {
+      const all = verdict.phases.flatMap((phase) => phase.where.map((queue) => ({ ...queue, alone: phase.kind !== "both" })));
+      const own = all.filter((queue) => queue.direction === direction);
+      return own.find((queue) => queue.alone) ?? own[0];
+    };
+    return ["down", "up"].map(found).filter((queue) => queue && !queue.answer.text.startsWith("cannot tell"));
+  }
+
+  located(locations) {
+    const name = ({ place, link, direction, address }) => {
+      const hop = direction === "up" ? link - 1 : link;
+      return this.text(queueAt({ place, direction })[0], { hop: address ? `${hop} (${address})` : hop });
+    };
+    const [first, last] = [name(locations[0]), name(locations.at(-1))];
+    if (locations.length === 1) return first;
+    return this.text(locations.length === 2 ? "queue_either" : "queue_between", { first, last });
   }
 
   browser({ phase, bottleneck }) {
@@ -124,13 +166,13 @@ export class Words {
     return worst ? this.text("certainty", { count: this.number(worst.numbers.loaded.count, 0) }) : "";
   }
 
-  // A page never knows in which queue packets wait, so it does not say what to change there.
-  cure(worst, stopped) {
+  cure(verdict, worst, stopped) {
     if (stopped.length) return this.text("cure_browser");
     if (!worst) return this.text("cure_load");
     if (worst.outcome.kind !== "queue") return this.text(CURES[worst.outcome.kind]);
     if (worst.grade === "A" || worst.grade === "A+") return this.text("cure_short");
-    return this.text("cure_wired");
+    const cures = new Set(this.queues(verdict).flatMap(({ answer }) => answer.locations.map((location) => queueAt(location)[1])));
+    return this.text(cures.size === 1 ? [...cures][0] : "cure_wired");
   }
 
   // What the result means for what people do.
@@ -194,7 +236,15 @@ export class Words {
     });
   }
 
-  beyond = () => ["beyond_place", "beyond_device", "beyond_udp", "beyond_fast"].map((key) => this.text(key));
+  // What carried the pings.
+  isUdp = (judged) => judged.events[0].parameters.pings === "webrtc";
+
+  way = (judged) => this.text(this.isUdp(judged) ? "way_webrtc" : "way_websocket");
+
+  beyond(judged) {
+    const keys = this.isUdp(judged) ? ["beyond_hops", "beyond_device", "beyond_stamps"] : ["beyond_place", "beyond_device", "beyond_udp"];
+    return [...keys, "beyond_fast"].map((key) => this.text(key));
+  }
 
   notes(judged) {
     const { verdict } = judged.events.at(-1);
