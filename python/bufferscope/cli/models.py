@@ -15,8 +15,10 @@ from bufferscope.store.run import Run
 from bufferscope.studies.modelling.fitting import HeldPhase, LineFit
 from bufferscope.studies.modelling.line import LOADS, SIDES, ModelledQueue
 from bufferscope.studies.modelling.measured import PhaseResult
-from bufferscope.studies.modelling.shaping import ShapedLine
+from bufferscope.studies.modelling.shaping import SIMULATIONS, ShapedLine
 
+SPREAD = 0.15
+"""Simulations that differ by more than this part are shown with their bounds."""
 NAMES = {"up": "Upload", "down": "Download"}
 
 
@@ -57,9 +59,17 @@ def sentence(fitted: LineFit, chosen: HeldPhase, predicted: ShapedLine) -> str:
     where = "this machine" if places and places <= set(OWN) else "the router"
     return (
         f"With cake on {where} at {rates}, packets of a call during this {PHASES[chosen.kind]} would take "
-        f"{_shown(predicted.result.p95_ms)} ms (round trip, p95) instead of {_shown(predicted.before.p95_ms)}, by the "
-        "model."
+        f"{_shown(predicted.result.p95_ms)} ms (round trip, p95{_range(predicted)}) instead of "
+        f"{_shown(predicted.before.p95_ms)}, by the model."
     )
+
+
+def _range(predicted: ShapedLine) -> str:
+    """Between which bounds a percentile is that differs from run to run."""
+    bounds, middle = predicted.p95_range_ms, predicted.result.p95_ms
+    if bounds is None or middle is None or bounds[1] - bounds[0] <= SPREAD * middle:
+        return ""
+    return f"; {_shown(bounds[0])} to {_shown(bounds[1])} in {SIMULATIONS} simulations"
 
 
 def document(runs: Sequence[Run], fitted: LineFit, file: Path, predicted: ShapedLine | None) -> dict[str, object]:
@@ -98,6 +108,7 @@ def document(runs: Sequence[Run], fitted: LineFit, file: Path, predicted: Shaped
             "kbit": dict(predicted.kbit),
             "before": _result(predicted.before),
             **_result(predicted.result),
+            "rtt_p95_range_ms": predicted.p95_range_ms,
         }
         if predicted
         else None,

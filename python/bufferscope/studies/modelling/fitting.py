@@ -212,7 +212,7 @@ def _first(line: MeasuredLine) -> LineModel:
             queue = ModelledQueue(found.frame_bps, TAIL_DROP, limit, is_known, found.steps)
         queues[way] = queue
     flows: Mapping[Direction, int] = {way: found.flows[0] for way, found in line.directions.items()}
-    return LineModel(line.name, line.rtt_ns, queues, flows, line.congestion, line.payload_share)
+    return LineModel(line.name, line.rtt_ns, line.jitter_ns, queues, flows, line.congestion, line.payload_share)
 
 
 def _variants(model: LineModel, found: MeasuredDirection, way: Direction) -> Iterator[LineModel]:

@@ -65,6 +65,8 @@ class LineModel:
     name: str
     """What follows `the line`: `to 203.0.113.9`, `of evening`."""
     rtt_ns: int
+    jitter_ns: int
+    """How far the propagation delay of each direction varies, uniformly."""
     queues: Mapping[Direction, ModelledQueue]
     flows: Mapping[Direction, int]
     congestion: str
@@ -92,7 +94,7 @@ def text(model: LineModel, kind: PhaseKind, load_s: float) -> str:
             "ends": ["modem", "provider"],
             **{SIDES[way]: {"rate": queue.as_rate(), "queue": queue.as_queue()} for way, queue in model.queues.items()},
         },
-        {"name": "path", "ends": ["provider", "server"], "rate": FAST, "delay": half},
+        {"name": "path", "ends": ["provider", "server"], "rate": FAST, "delay": half, **_wire(model)},
     ]
     traffic: list[dict[str, object]] = [
         {
@@ -112,6 +114,10 @@ def text(model: LineModel, kind: PhaseKind, load_s: float) -> str:
         for entry in entries:
             lines += ["", f"[[{table}]]", *(f"{key} = {toml(value)}" for key, value in entry.items())]
     return "\n".join(lines) + "\n"
+
+
+def _wire(model: LineModel) -> dict[str, object]:
+    return {"wire": {"jitter": f"{model.jitter_ns}ns", "keep_order": True}} if model.jitter_ns else {}
 
 
 def _shaper(model: LineModel, way: Direction, side: str) -> dict[str, object]:

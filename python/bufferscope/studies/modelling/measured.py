@@ -1,5 +1,6 @@
 """What a measurement shows of a line, as far as a model needs it; the first such measurement is a live one."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -20,6 +21,8 @@ LONGEST_S = 60.0
 """The longest load that is simulated."""
 SECOND = 1_000_000_000
 KINDS: tuple[PhaseKind, ...] = ("download", "upload", "both")
+LEAST_JITTER_NS = 200_000
+"""A smaller spread of idle round trips is that of the two machines."""
 LEAST_BPS = 1000.0
 CONTROLS = ("cubic", "reno", "bbr")
 """The congestion controls that a model may have."""
@@ -92,6 +95,8 @@ class MeasuredLine:
     """What follows `the line`: `to 203.0.113.9`, `of evening`."""
     rtt_ns: int
     """The round trip of the idle path."""
+    jitter_ns: int
+    """How far the propagation delay of each direction varies, uniformly; 0: not noticeably."""
     congestion: str
     payload_share: float
     """The part of a frame that is payload."""
@@ -129,7 +134,21 @@ def of_live(run: RunRecords) -> MeasuredLine:
     ]
     congestion = live["parameters"].get("congestion")
     name = str(congestion) if congestion in CONTROLS else DEFAULT_CONTROL
-    return MeasuredLine(f"to {live['host']}", idle_ns, name, share, directions, tuple(phases))
+    jitter_ns = jitter_of(idle_ns, live["verdict"]["idle"]["rtt"]["p95_ns"])
+    return MeasuredLine(f"to {live['host']}", idle_ns, jitter_ns, name, share, directions, tuple(phases))
+
+
+def jitter_of(p50_ns: int, p95_ns: int | None) -> int:
+    """The jitter of each direction by the idle round trips.
+
+    Two delays that vary uniformly by `j` have a sum whose 95th percentile is `2 j (1 - sqrt(0.1))` above its median.
+
+    >>> jitter_of(20_000_000, 21_368_000), jitter_of(20_000_000, 20_100_000), jitter_of(1_000_000, 9_000_000)
+    (1000206, 0, 500000)
+    """
+    if p95_ns is None or p95_ns - p50_ns < LEAST_JITTER_NS:
+        return 0
+    return min(round((p95_ns - p50_ns) / (2 * (1 - math.sqrt(0.1)))), p50_ns // 2)
 
 
 def merged(lines: Sequence[MeasuredLine]) -> MeasuredLine:

@@ -32,10 +32,13 @@ from bufferscope.studies.modelling.measured import (
     PhaseResult,
     QueueEvidence,
     Trips,
+    jitter_of,
 )
 
 FEWEST_PROBES = 5
 """Answered probes of the idle path that have a median."""
+ENOUGH_PROBES = 20
+"""Answered probes of the idle path that have a 95th percentile."""
 SMALL = 0.05
 """A flow or a direction with less than this part of the largest one's bytes is no load."""
 TOGETHER = 0.5
@@ -133,7 +136,7 @@ def of_other(
             f"{run.meta['experiment']} has no separate probes: round trips are those of the load itself, and whether "
             "other traffic waits behind it is not known."
         )
-    rtt_ns = _idle_ns(run, probe, min(load.begin_ns for load in loads), notes)
+    rtt_ns, jitter_ns = _idle(run, probe, min(load.begin_ns for load in loads), notes)
     controls = {str(entry["congestion"]) for entry in traffic_named(run.scenario, "tcp") if entry.get("congestion")}
     congestion = next((each for each in controls if len(controls) == 1 and each in CONTROLS), None)
     if congestion is None:
@@ -157,7 +160,9 @@ def of_other(
         for load in together:
             evidence = _evidence(run, kind, load, times, rtt_ns, probe)
             directions[load.way] = _direction(load, result, evidence, share)
-    return MeasuredLine(name, rtt_ns, congestion or DEFAULT_CONTROL, share, directions, tuple(phases), tuple(notes))
+    return MeasuredLine(
+        name, rtt_ns, jitter_ns, congestion or DEFAULT_CONTROL, share, directions, tuple(phases), tuple(notes)
+    )
 
 
 def _of_probes(run: RunRecords, given: GivenRates | None) -> MeasuredLine:
@@ -180,7 +185,7 @@ def _of_probes(run: RunRecords, given: GivenRates | None) -> MeasuredLine:
         f"The connections of the load are not known: the model has {DEFAULT_CONTROL}, and the number of them that fits "
         "best.",
     ]
-    rtt_ns = _idle_ns(run, probe, loaded.start_ns, notes)
+    rtt_ns, jitter_ns = _idle(run, probe, loaded.start_ns, notes)
     times = _answers(run, probe, loaded)
     result = _result(times, {})
     frame_bps = given.mbit[way] * 1e6
@@ -191,7 +196,14 @@ def _of_probes(run: RunRecords, given: GivenRates | None) -> MeasuredLine:
     seconds = min(max(loaded.seconds, SHORTEST_S), LONGEST_S)
     phase = MeasuredPhase(kind, seconds, result, "probes")
     return MeasuredLine(
-        f"of {run.meta['experiment']}", rtt_ns, DEFAULT_CONTROL, _share(run), {way: direction}, (phase,), tuple(notes)
+        f"of {run.meta['experiment']}",
+        rtt_ns,
+        jitter_ns,
+        DEFAULT_CONTROL,
+        _share(run),
+        {way: direction},
+        (phase,),
+        tuple(notes),
     )
 
 
@@ -265,27 +277,30 @@ def _shows_path(times: pl.Series) -> bool:
     return longest is not None and longest > INSTANT_NS
 
 
-def _idle_ns(run: RunRecords, probe: str | None, loaded_ns: int, notes: list[str]) -> int:
-    """The round trip of the idle path: the median before and after the load, or else the least one."""
-    if probe is not None:
+def _idle(run: RunRecords, probe: str | None, loaded_ns: int, notes: list[str]) -> tuple[int, int]:
+    """The round trip of the idle path, and its jitter: of the time before and after the load, or else the least one."""
+    least: object = None
+    if probe is None:
+        least = run.flows["min_rtt_ns"].drop_nulls().min()
+        if least is None:
+            least = run.flows["srtt_ns"].drop_nulls().min()
+    else:
         own = run.probes.filter(probe=probe).drop_nulls("rtt_ns")
         outside = [each for each in idle_times(run.scenario) if each.end_ns > each.start_ns]
         idle = pl.concat([each.rows(own, "sent_ns")["rtt_ns"] for each in outside] or [own["rtt_ns"].head(0)])
         if len(idle) < FEWEST_PROBES:
             idle = own.filter(pl.col("sent_ns") < loaded_ns)["rtt_ns"]
         if len(idle) >= FEWEST_PROBES:
-            return round(float(np.median(idle.to_numpy())))
+            p50, p95 = (round(float(each)) for each in np.quantile(idle.to_numpy(), (0.5, 0.95)))
+            return p50, jitter_of(p50, p95) if len(idle) >= ENOUGH_PROBES else 0
         least = own["rtt_ns"].min()
-    else:
-        least = run.flows["min_rtt_ns"].drop_nulls().min()
-        if least is None:
-            least = run.flows["srtt_ns"].drop_nulls().min()
     if not isinstance(least, int):
         raise InputError(f"{run.id}: found no round trip, so there is no model")
     notes.append(
-        f"{run.meta['experiment']} has no idle path: the least round trip ({least / 1e6:.3g} ms) is taken for it."
+        f"{run.meta['experiment']} has no idle path: the least round trip ({least / 1e6:.3g} ms) is taken for it, "
+        "without jitter."
     )
-    return least
+    return least, 0
 
 
 def _result(times: pl.Series, goodput_mbit: dict[Direction, float]) -> PhaseResult:
