@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import cures
 import livestreams
@@ -21,7 +21,9 @@ from terminal import Terminal
 
 from bufferscope.base.errors import EngineError
 from bufferscope.engines.live import program
-from bufferscope.engines.local import changing, saved, trees
+from bufferscope.engines.local import changing, knobs, saved, trees
+from bufferscope.engines.local.saved import SavedState
+from bufferscope.interop.live import sqm
 
 PLANTED = {
     "none": "",
@@ -344,7 +346,7 @@ sys.exit(guard.main(saved.path(), int(sys.argv[1]), int(sys.argv[2])))
 
 def test_the_unit_makes_the_change_again(machine: Network, tmp_path: Path) -> None:
     assert applied(machine, tmp_path).returncode == 0
-    kept = machine.shell("tc qdisc show dev eth0")
+    kept = machine.shell(SHOW)
     code = """
 import sys
 from pathlib import Path
@@ -357,7 +359,7 @@ print(unit.write(saved.read(saved.path()), Path(sys.argv[1])))
     lines = [line.partition("=")[2] for line in file.read_text().splitlines() if line.startswith("ExecStart=")]
     assert machine.bufferscope("fix", "--undo").returncode == 0
     machine.shell("\n".join(lines))
-    assert machine.shell("tc qdisc show dev eth0") == kept
+    assert machine.shell(SHOW) == kept
     from bufferscope.engines.local import unit
 
     assert unit.remove(file)
@@ -370,3 +372,220 @@ def test_persist_needs_a_change_that_was_kept(machine: Network) -> None:
     done = machine.bufferscope("fix", "--persist")
     assert done.returncode == 2
     assert "nothing was applied and kept" in done.stderr
+
+
+KERNEL = "sysctl -n net.ipv4.tcp_notsent_lowat net.ipv4.tcp_congestion_control"
+ETHTOOL = """\
+#!/bin/sh
+# An interface whose ring has any multiple of 8 descriptors; ethtool fails if nothing changes.
+case "$1" in
+-g) printf 'Ring parameters for %s:\\nPre-set maximums:\\nRX:\\t4096\\nTX:\\t4096\\nCurrent hardware settings:\\n' $2
+    printf 'RX:\\t512\\nTX:\\t%s\\n' $(cat {0}/ring) ;;
+-G) new=$((($4 + 7) / 8 * 8)); [ $new != $(cat {0}/ring) ] || exit 80; echo $new > {0}/ring ;;
+esac
+"""
+
+
+def test_a_kernel_setting_is_tried_kept_and_restored(tmp_path: Path) -> None:
+    place = {"upload": "client_send_buffer"}
+    cures.measured(tmp_path, place)
+    with Network(MACHINE, tmp_path) as network:
+        before = network.shell(KERNEL + "; " + SHOW)
+        more = later(tmp_path)
+        livestreams.program(tmp_path / "program", cures.events(place, added_ms=SHORT, later_s=60))
+        done = network.bufferscope("fix", "--apply", "--yes", "--json", more=more)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        assert found["commands"] == ["sysctl -w net.ipv4.tcp_notsent_lowat=131072"]
+        assert found["directions"][0]["added_p95_ms"] == [80.2, SHORT], "those of the send buffer"
+        assert network.shell(KERNEL).split()[0] == "131072"
+        network.shell("sysctl -qw net.ipv4.tcp_notsent_lowat=77777")
+        assert "something else has changed net.ipv4.tcp_notsent_lowat" in network.bufferscope("fix", "--undo").stderr
+        assert network.bufferscope("fix", "--undo", "--yes").stdout.startswith("Undone")
+        assert network.shell(KERNEL + "; " + SHOW) == before
+
+
+def test_another_congestion_control_is_measured_with_itself(tmp_path: Path) -> None:
+    cures.measured(tmp_path, {"upload": "router_uplink"}, upload=9_000_000)
+    with Network(MACHINE, tmp_path) as network:
+        has = network.shell("sysctl -n net.ipv4.tcp_available_congestion_control").split()
+        before = network.shell(KERNEL + "; " + SHOW)
+        more = later(tmp_path, then="time.sleep(60)")
+        words = ("fix", "--apply", "--yes", "--device", "this-machine", "--cure", "2")
+        if "bbr" not in has:
+            assert "nothing that can be applied" in network.bufferscope(*words, more=more).stderr
+            return
+        process = network.start([*python(), *words], more=more)
+        until(lambda: (tmp_path / "program" / "called").exists())
+        assert "bbr" in (tmp_path / "program" / "called").read_text().split()
+        assert "bbr" in network.shell(KERNEL)
+        process.kill()
+        until(lambda: network.shell(KERNEL + "; " + SHOW) == before)
+
+
+def test_a_ring_is_tried_and_restored(tmp_path: Path) -> None:
+    place = {"upload": "client_driver"}
+    client = {"bql": False, "ring_packets": 4096}
+    cures.measured(tmp_path, place, client=client, upload=9_000_000)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "ring").write_text("4096\n")
+    (tools / "ethtool").write_text(ETHTOOL.replace("{0}", str(tools)))
+    (tools / "ethtool").chmod(0o755)
+    with Network(MACHINE, tmp_path) as network:
+        before = network.shell(SHOW)
+        more = {**later(tmp_path), "PATH": f"{tools}:{os.environ['PATH']}"}
+        livestreams.program(tmp_path / "program", cures.events(place, added_ms=SHORT, later_s=60, upload=9_000_000))
+        done = network.bufferscope("fix", "--apply", "--yes", "--json", "--cure", "2", more=more)
+        assert done.returncode == 0, done.stderr
+        assert (tools / "ring").read_text() == "64\n"
+        assert network.bufferscope("fix", "--undo", more=more).stdout.startswith("Undone")
+        assert (tools / "ring").read_text() == "4096\n"
+        assert network.shell(SHOW) == before
+
+
+def test_byte_queue_limits_are_written_and_restored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [tmp_path / "eth7" / "queues" / f"tx-{n}" / "byte_queue_limits" / "limit_max" for n in (0, 1)]
+    for number, file in enumerate(files):
+        file.parent.mkdir(parents=True)
+        file.write_text(f"{1879048192 - number}\n")
+    monkeypatch.setattr(knobs, "SYS", tmp_path)
+    line = "echo 12500 | tee /sys/class/net/eth7/queues/tx-*/byte_queue_limits/limit_max"
+    taken = knobs.take([line])
+    for each in taken:
+        knobs.put(each)
+    assert [file.read_text() for file in files] == ["12500\n"] * 2
+    assert not knobs.is_before(taken)
+    for each in taken:
+        knobs.put(each, undo=True)
+    assert [file.read_text() for file in files] == ["1879048192\n", "1879048191\n"]
+    with pytest.raises(EngineError, match="no byte queue limits"):
+        knobs.take([line.replace("eth7", "eth8")])
+
+
+@pytest.mark.parametrize(
+    "knob",
+    [
+        {"name": "kernel.core_pattern", "before": "x"},
+        {"name": "ring eth0; reboot", "before": "64"},
+        {"name": "limit_max .. tx-0", "before": "1"},
+        {"name": "net.ipv4.tcp_notsent_lowat", "before": "1 | sh"},
+    ],
+)
+def test_a_saved_setting_of_another_kind_is_not_written(knob: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "fix-1.json"
+    file.write_text(json.dumps(STATE | {"knobs": [{"after": "1", **knob}]}))
+    file.chmod(0o600)
+    with pytest.raises(EngineError, match="malformed"):
+        changing.undo(file, force=True)
+
+
+@pytest.mark.parametrize(
+    ("rates", "raises"),
+    [((9.0, 9.3, 9.31), 1), ((9.0, 9.3, 9.6, 9.9), 2), ((9.0, 8.9), 0)],
+    ids=["no more goodput", "until the margin is used up", "less goodput"],
+)
+def test_a_rate_is_raised_while_that_gains(rates: tuple[float, ...], raises: int, tmp_path: Path) -> None:
+    place = {"upload": "router_uplink"}
+    cures.measured(tmp_path, place, upload=9_000_000)
+    with Network(MACHINE, tmp_path) as network:
+        before = network.shell(SHOW)
+        more = later(tmp_path)
+        turn = (
+            "import glob\nrest = sorted(glob.glob(place + '/next-*'))\nrest and os.replace(rest[0], place + '/events')"
+        )
+        later_events = [
+            cures.events(place, added_ms=SHORT, later_s=60 * n, upload=round(rate * 1e6))
+            for n, rate in enumerate(rates, start=1)
+        ]
+        livestreams.program(tmp_path / "program", later_events[0], then=turn)
+        for number, events in enumerate(later_events[1:]):
+            (tmp_path / "program" / f"next-{number}").write_bytes(livestreams.lines(events))
+        words = ("fix", "--apply", "--tune", "--yes", "--json", "--device", "this-machine")
+        done = network.bufferscope(*words, more=more)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        assert (found["raises"], found["kept"]) == (raises, True)
+        margin = max(0.05 - 0.03 * raises, 0)
+        kbit = int(0.99 * 9e6 * 1544 / 1448 * (1 - margin) / 1000)
+        assert f"{kbit}kbit" in found["commands"][0].replace(f"bandwidth {kbit}Kbit", f"{kbit}kbit")
+        assert f"{kbit}Kbit" in network.shell("tc qdisc show dev eth0")
+        assert network.bufferscope("fix", "--undo").returncode == 0
+        assert network.shell(SHOW) == before
+
+
+UCI = """\
+#!{python} -S
+# uci with one package: its text, and what was changed in it and not committed.
+import pathlib, sys
+place = pathlib.Path({place!r})
+words = sys.argv[1:]
+with (place / "calls").open("a") as calls:
+    calls.write(" ".join(words) + "\\n")
+text, staged = place / "sqm", place / "staged"
+now = staged.read_text() if staged.exists() else text.read_text()
+if words == ["export", "sqm"]:
+    print(text.read_text(), end="")
+elif words[:2] == ["-q", "get"]:
+    sys.exit(0 if "config queue" in now and not print("queue") else 1)
+elif words == ["add", "sqm", "queue"]:
+    staged.write_text(now + "config queue\\n")
+elif words[0] == "set":
+    key, value = words[1].removeprefix("sqm.@queue[0].").split("=", 1)
+    if "config queue" not in now:
+        sys.exit("uci: Entry not found")
+    staged.write_text(now + f"option {{key}} '{{value}}'\\n")
+elif words[0] == "-f":
+    staged.write_text(pathlib.Path(words[1]).read_text())
+elif words == ["commit", "sqm"]:
+    text.write_text(now)
+    staged.unlink(missing_ok=True)
+else:
+    sys.exit("uci: Usage")
+"""
+SQM = "package sqm\n\nconfig queue 'eth1'\noption enabled '0'\n"
+
+
+@pytest.mark.parametrize("there", [SQM, "package sqm\n"], ids=["a queue", "no queue"])
+def test_openwrt_keeps_a_shaper_with_uci(there: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sqm").write_text(there)
+    (tmp_path / "uci").write_text(UCI.format(python=sys.executable, place=str(tmp_path)))
+    (tmp_path / "uci").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    before = tmp_path / "before"
+    state = cast(
+        SavedState,
+        STATE
+        | {
+            "interface": "wan",
+            "block": "ifb4wan",
+            "commands": [
+                "tc qdisc replace dev wan root cake bandwidth 9500kbit docsis nat",
+                "ip link add name ifb4wan type ifb",
+                "tc qdisc replace dev ifb4wan root cake bandwidth 36000kbit docsis nat wash ingress",
+            ],
+        },
+    )
+    assert sqm.is_here()
+    done = sqm.write(state, before)
+    assert done[-1] == "uci commit sqm"
+    kept = (tmp_path / "sqm").read_text()
+    for line in ("interface 'wan'", "upload '9500'", "download '36000'", "overhead '18'", "tcMPU '64'", "enabled '1'"):
+        assert f"option {line}\n" in kept
+    assert sqm.remove(before)
+    assert (tmp_path / "sqm").read_text() == there, "byte for byte"
+    assert not sqm.remove(before)
+    calls = (tmp_path / "calls").read_text()
+    assert ("add sqm queue" in calls) == (there != SQM)
+    with pytest.raises(EngineError, match="only a shaper"):
+        sqm.write(cast(SavedState, STATE), before)
+
+
+def test_without_sqm_scripts_nothing_is_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "uci").write_text("#!/bin/sh\necho 'uci: Entry not found' >&2; exit 1\n")
+    (tmp_path / "uci").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    state = cast(SavedState, STATE | {"commands": ["tc qdisc replace dev lo root cake bandwidth 9500kbit overhead 44"]})
+    with pytest.raises(EngineError, match="sqm-scripts is not installed"):
+        sqm.write(state, tmp_path / "before")
+    assert not (tmp_path / "before").exists()

@@ -23,16 +23,17 @@ def events(
     more_places: Sequence[str] = (),
     link: str = "ethernet",
     later_s: int = 0,
+    client: dict[str, Any] | None = None,
     **goodput: int,
 ) -> list[dict[str, Any]]:
     """The events of a measurement with these places of queues, by their phases (`upload`, `download`).
 
-    `goodput` has the mean of a phase in bit/s; the lower decile of single seconds is 1 % less. `more_places` are as
-    probable, so that the answer names several.
+    `client` is more that is known of this machine. `goodput` has the mean of a phase in bit/s; the lower decile of
+    single seconds is 1 % less. `more_places` are as probable, so that the answer names several.
     """
     phases = [name for name in ("download", "upload") if name in (places | goodput)]
     found = livestreams.end(["idle", *phases, "cool_down"])
-    found["observations"]["ends"]["client"]["link"] = link
+    found["observations"]["ends"]["client"] |= {"link": link, **(client or {})}
     for phase in found["verdict"]["phases"]:
         _plant(phase, places.get(phase["kind"]), (added_ms, grade, probability, variation), more_places)
         if rate := goodput.get(phase["kind"]):
@@ -56,6 +57,9 @@ def _plant(
         phase |= {"where": [], "grade": "A+", "outcome": {"kind": "clean", "limit": None, "text": "No queue."}}
         return
     phase["numbers"]["added"]["p95_ns"] = round(added_ms * MS)
+    if place == "client_send_buffer":
+        delay = livestreams.spread(added_ms / 2, added_ms, added_ms, added_ms)
+        phase["stages"] = [{"end": "client", "stage": "send_buffer", "delay": delay}]
     phase["grade"] = grade
     phase["outcome"] = {"kind": "queue", "limit": None, "text": "The load makes a queue grow."}
     locations = [{"place": each, "direction": way, "link": 2, "address": None} for each in (place, *more_places)]

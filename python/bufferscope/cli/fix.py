@@ -1,5 +1,6 @@
 """`bufferscope fix`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from bufferscope.store.run import Run
 
 NOT_BETTER = 1
+CONGESTION = "tcp_congestion_control"
 
 
 def fix(
@@ -67,6 +69,24 @@ def fix(
             "--apply", help="Try it on this machine: apply it, measure again, keep it only if that is better."
         ),
     ] = False,
+    tune: Annotated[
+        bool,
+        typer.Option(
+            "--tune",
+            help="With --apply: raise the rate of the shaper step by step while the delay stays short, measuring again "
+            "each time.",
+        ),
+    ] = False,
+    number: Annotated[
+        int | None,
+        typer.Option(
+            "--cure",
+            metavar="NUMBER",
+            min=1,
+            help="With --apply: which of the printed cures to try. Default: the first that can be undone by itself.",
+            show_default=False,
+        ),
+    ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="Do not ask: apply it, and keep it if the measurement is better.")
     ] = False,
@@ -76,7 +96,8 @@ def fix(
     persist: Annotated[
         bool,
         typer.Option(
-            "--persist", help="Make what --apply has kept permanent: write a systemd unit, which --undo removes."
+            "--persist",
+            help="Make what --apply has kept permanent: by a systemd unit, or by uci on OpenWrt. --undo removes it.",
         ),
     ] = False,
     host: Annotated[
@@ -120,9 +141,11 @@ killed, or if the terminal or the connection is lost.
 
       sudo BUFFERSCOPE_TOKEN=TOKEN bufferscope fix --apply
 
+      sudo BUFFERSCOPE_TOKEN=TOKEN bufferscope fix --apply --tune
+
       sudo bufferscope fix --undo
     """
-    _check(apply=apply, undo=undo, persist=persist, run=run)
+    _check(apply=apply, undo=undo, persist=persist, run=run, more=tune or number is not None)
     if undo:
         _undo(yes=yes, json=json, quiet=quiet)
         return
@@ -140,8 +163,13 @@ killed, or if the terminal or the connection is lost.
     from bufferscope.cli.measuring import shown
     from bufferscope.interop.live.curing import applicable, try_change
 
-    step = applicable(advice)
-    request = _request(measured, host, token, token_file, interface, at_most)
+    step = applicable(advice, number)
+    request = _request(measured, host, token, token_file, interface, at_most, step.lines)
+
+    def raised(less: float) -> tuple[str, ...]:
+        other = _advice(measured, target, link, interface, qdisc, machine, apply=True, raised=less)
+        return applicable(other, number).lines
+
     if not (quiet or json):
         print_step(step)
     if not yes and not confirm(f"Apply this to {machine.interface}, and measure again?", None):
@@ -155,8 +183,9 @@ killed, or if the terminal or the connection is lost.
             out,
             watch,
             lambda trial: yes or _is_confirmed(trial, silent=quiet or json),
+            raised if tune else None,
         )
-    unit = _write_unit() if persist and trial.is_kept else None
+    unit = _make_permanent() if persist and trial.is_kept else None
     if json:
         from bufferscope.cli.documents import print_document
 
@@ -167,7 +196,9 @@ killed, or if the terminal or the connection is lost.
         raise typer.Exit(NOT_BETTER)
 
 
-def _check(*, apply: bool, undo: bool, persist: bool, run: Path | None) -> None:
+def _check(*, apply: bool, undo: bool, persist: bool, run: Path | None, more: bool) -> None:
+    if more and not apply:
+        raise InputError("--tune and --cure need --apply")
     if undo and (apply or persist or run):
         raise InputError("--undo takes no RUN, and excludes --apply and --persist")
     if persist and run and not apply:
@@ -208,12 +239,13 @@ def _advice(
     machine: "MachineFacts | None",
     *,
     apply: bool,
+    raised: float = 0.0,
 ) -> "Advice":
     from bufferscope.analysis.fixing.advising import OWN, THIS_MACHINE, advise
 
     if apply and target not in (None, THIS_MACHINE):
         raise InputError(f"--apply changes this machine only, and excludes --device {target}")
-    advice = advise(run, target or (THIS_MACHINE if apply else None), link, interface, qdisc, machine)
+    advice = advise(run, target or (THIS_MACHINE if apply else None), link, interface, qdisc, machine, raised)
     if apply and not advice.queues:
         raise InputError(f"--apply: nothing to change. {' '.join(advice.reasons)}")
     if apply and target is None and not any(queue.place in OWN for queue in advice.queues):
@@ -238,15 +270,22 @@ def _print(run: "Run", advice: "Advice", *, json: bool, quiet: bool) -> None:
 
 
 def _request(
-    run: "Run", host: str | None, token: str | None, token_file: Path | None, interface: str | None, at_most: int | None
+    run: "Run",
+    host: str | None,
+    token: str | None,
+    token_file: Path | None,
+    interface: str | None,
+    at_most: int | None,
+    commands: Sequence[str],
 ) -> "Request":
-    """The same measurement again."""
+    """The same measurement again; with the congestion control that the commands set, if they set one."""
     from bufferscope.engines.live.program import Request
     from bufferscope.store.live import LOADED
 
     live = run.meta["summary"]["live"]
     loaded = {phase["kind"] for phase in live["verdict"]["phases"]}
-    congestion = live["parameters"].get("congestion")
+    set_by = [line.partition(f"{CONGESTION}=")[2] for line in commands if CONGESTION in line]
+    congestion = set_by[0] if set_by else live["parameters"].get("congestion")
     return Request(
         host or live["host"],
         options.token(token, token_file),
@@ -266,7 +305,7 @@ def _is_confirmed(trial: "Trial", *, silent: bool) -> bool:
     return confirm(f"Keep it? Without an answer within {CONFIRMING_S:.0f} s, it is undone.", CONFIRMING_S)
 
 
-def _report(trial: "Trial", unit: Path | None, *, asked: bool) -> None:
+def _report(trial: "Trial", unit: str | None, *, asked: bool) -> None:
     from bufferscope.cli.fixes import print_comparison, print_end
 
     if not asked or not trial.is_better:
@@ -277,8 +316,11 @@ def _report(trial: "Trial", unit: Path | None, *, asked: bool) -> None:
 def _undo(*, yes: bool, json: bool, quiet: bool) -> None:
     from bufferscope.cli.saying import say
     from bufferscope.engines.local import changing, unit
+    from bufferscope.interop.live import sqm
 
     text = changing.undo(force=yes)
+    if sqm.is_here() and sqm.remove():
+        text += " The settings of sqm are those of before."
     if unit.remove(unit.PLACE / unit.NAME):
         text += f" {unit.PLACE / unit.NAME} was removed."
     if json:
@@ -292,19 +334,22 @@ def _undo(*, yes: bool, json: bool, quiet: bool) -> None:
 def _persist(*, quiet: bool) -> None:
     from bufferscope.cli.saying import say
 
-    file = _write_unit()
+    done = _make_permanent()
     if not quiet:
-        say(f"Written: {file}")
+        say(done)
 
 
-def _write_unit() -> Path:
-    """Write the unit for what was kept. Raises `InputError` if nothing was."""
+def _make_permanent() -> str:
+    """Make what was kept permanent, and say how. Raises `InputError` if nothing was."""
     from bufferscope.engines.local import saved, unit
+    from bufferscope.interop.live import sqm
 
     state = saved.read(saved.path())
     if state is None or state["status"] != "kept":
         raise InputError("--persist: nothing was applied and kept; first: bufferscope fix --apply")
-    return unit.write(state)
+    if sqm.is_here():
+        return "Run: " + "; ".join(sqm.write(state))
+    return f"Written: {unit.write(state)}, which makes it at each start."
 
 
 __all__ = ["fix"]

@@ -3,14 +3,13 @@
 import select
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 from rich.text import Text
 
 from bufferscope.analysis import live as words
 from bufferscope.analysis.fixing.advice import Advice, Step
 from bufferscope.analysis.fixing.improvement import goodput_bps, table
-from bufferscope.analysis.fixing.located import NAMES, added_p95_ns
+from bufferscope.analysis.fixing.located import NAMES
 from bufferscope.analysis.fixing.rates import ShaperRate
 from bufferscope.base.errors import InputError
 from bufferscope.cli.live import print_table
@@ -26,8 +25,8 @@ def print_advice(run: Run, advice: Advice) -> None:
         added = words.percentile(queue.phase["numbers"]["added"], "p95_ns")
         grade = f", grade {queue.phase['grade']}" if queue.phase["grade"] else ""
         _tell(f"{NAMES[queue.direction].capitalize()}: packets wait at {queue.answer}; {added} ms (p95){grade}.")
-    for step in advice.steps:
-        print_step(step)
+    for number, step in enumerate(advice.steps, start=1):
+        print_step(step, number if len(advice.steps) > 1 else None)
     if advice.reasons:
         say("")
     for reason in advice.reasons:
@@ -45,10 +44,10 @@ def print_advice(run: Run, advice: Advice) -> None:
         _tell(f"There is nothing to set. The measurement: {run.path}")
 
 
-def print_step(step: Step) -> None:
-    """One step."""
+def print_step(step: Step, number: int | None = None) -> None:
+    """One step, with its number if there are several."""
     say("")
-    _tell(f"{step.where}:")
+    _tell(f"{step.where}:" if number is None else f"{number}. {step.where}:")
     say("")
     for line in step.lines:
         say(f"    {line}")
@@ -86,7 +85,7 @@ def document(run: Run, advice: Advice) -> dict[str, object]:
     }
 
 
-def trial_document(trial: Trial, step: Step, unit: Path | None) -> dict[str, object]:
+def trial_document(trial: Trial, step: Step, unit: str | None) -> dict[str, object]:
     """A change that was tried, for `--json`."""
     return {
         "step": _step(step),
@@ -94,10 +93,7 @@ def trial_document(trial: Trial, step: Step, unit: Path | None) -> dict[str, obj
         "directions": [
             {
                 "direction": each.direction,
-                "added_p95_ms": [
-                    None if phase is None else _finite_ms(added_p95_ns(phase, each.direction))
-                    for phase in (each.before, each.after)
-                ],
+                "added_p95_ms": [_finite_ms(each.delay_ns(phase)) for phase in (each.before, each.after)],
                 "goodput_mbit": [
                     None if phase is None or (rate := goodput_bps(phase, each.direction)) is None else rate / 1e6
                     for phase in (each.before, each.after)
@@ -106,10 +102,12 @@ def trial_document(trial: Trial, step: Step, unit: Path | None) -> dict[str, obj
             }
             for each in trial.compared
         ],
+        "commands": list(trial.commands),
+        "raises": trial.raises,
         "better": trial.is_better,
         "kept": trial.is_kept,
         "undone": trial.undone,
-        "unit": str(unit) if unit else None,
+        "unit": unit,
     }
 
 
@@ -118,15 +116,13 @@ def print_comparison(trial: Trial) -> None:
     print_table(table(trial.compared))
 
 
-def print_end(trial: Trial, unit: Path | None) -> None:
+def print_end(trial: Trial, unit: str | None) -> None:
     """Whether the change is kept."""
+    if trial.raises:
+        _tell(f"The rate was raised in {trial.raises} steps; now: {'; '.join(trial.commands)}")
     if trial.is_kept:
         _tell("Kept until the next start of this machine. To undo it: bufferscope fix --undo")
-        _tell(
-            f"Written: {unit}, which makes it at each start."
-            if unit
-            else "To make it permanent: bufferscope fix --persist"
-        )
+        _tell(unit or "To make it permanent: bufferscope fix --persist")
         return
     if not trial.is_better:
         _tell("That is not better, so it is not kept.")

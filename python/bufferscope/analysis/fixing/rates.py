@@ -2,7 +2,8 @@
 
 A shaper counts whole packets with the headers of the link, and goodput is payload:
 `gross = goodput * bytes on the link / payload`. The goodput is the lower decile of the steady part in bins of one
-second, and a margin is left below it (`docs/shape-your-line.md`).
+second, and a margin is left below it (`docs/shape-your-line.md`). The last sentence of the verdict names the same rate
+(`crates/verdict/src/cure.rs`); a test compares both.
 """
 
 from dataclasses import dataclass
@@ -78,8 +79,11 @@ class ShaperRate:
         )
 
 
-def shaper_rate(run: RunRecords, direction: Direction, framing: Framing) -> ShaperRate | None:
-    """The rate of a shaper for a direction; None if its goodput was not measured."""
+def shaper_rate(run: RunRecords, direction: Direction, framing: Framing, raised: float = 0.0) -> ShaperRate | None:
+    """The rate of a shaper for a direction; None if its goodput was not measured.
+
+    `raised` is by how much the margin is smaller than usual; it is never negative.
+    """
     live = live_of(run.meta["summary"])
     found = _measured(live, direction) if live else None
     if live is None or found is None:
@@ -96,7 +100,7 @@ def shaper_rate(run: RunRecords, direction: Direction, framing: Framing) -> Shap
     goodput_bps = goodput["mean_bps"] if decile is None else decile
     if goodput_bps <= 0:
         return None
-    margin = MARGIN[direction] + (UNCERTAIN if decile is None else 0)
+    margin = max(MARGIN[direction] + (UNCERTAIN if decile is None else 0) - raised, 0.0)
     packet, payload = packet_and_payload(live)
     on_link, as_packet = framing.bytes_of(packet) / payload, packet / payload
     rates = rates or [float(goodput_bps)]

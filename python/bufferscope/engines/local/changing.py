@@ -1,4 +1,4 @@
-"""Changes of this machine's queueing disciplines that can be undone: apply, keep, undo."""
+"""Changes of this machine's queues that can be undone: apply, change again, keep, undo."""
 
 import re
 import shlex
@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bufferscope.base.errors import EngineError, InputError
-from bufferscope.engines.local import rtnetlink, saved, trees
+from bufferscope.engines.local import knobs, rtnetlink, saved, trees
 from bufferscope.engines.local.facts import NAME, index_of, may_change
 from bufferscope.engines.local.saved import SavedState, Status
 from bufferscope.engines.local.trees import command
 
+UNDONE = "Undone: {} has the settings that it had before the change."
+_TARGET = re.compile(r"tc qdisc replace dev \S+ (?:root|parent \S+)(?= )")
 _BLOCK = re.compile(r"ip link add name (\S+) type ifb")
 
 
@@ -36,11 +38,13 @@ def prepare(interface: str, commands: Sequence[str]) -> SavedState:
             "interface": interface,
             "ifindex": index,
             "status": "changing",
-            "before": trees.take(interface, index),
+            "before": _before(interface, index, commands),
             "after": [],
             "commands": list(commands),
             "block": next(iter(blocks), None),
         }
+        if saved_knobs := knobs.take(commands):
+            state["knobs"] = saved_knobs
         saved.write(file, state)
     return state
 
@@ -49,13 +53,47 @@ def apply(state: SavedState) -> None:
     """Run the commands. Raises `EngineError` if one fails; the settings before are then restored."""
     file = saved.path()
     try:
-        for line in state["commands"]:
-            command(*shlex.split(line))
-        state["after"] = trees.shown(state["interface"])
+        _run(state, state["commands"])
         set_status(state, "applied")
     except BaseException:
         undo(file, force=True)
         raise
+
+
+def apply_more(state: SavedState, commands: Sequence[str]) -> None:
+    """Replace disciplines of a change that is in place, as by another rate; each by one with the same target.
+
+    Raises `EngineError` if a command fails; the change is then as it was, or undone by its guard.
+    """
+    _run(state, commands)
+    by_target = {_target(line): line for line in commands}
+    state["commands"] = [by_target.get(_target(line), line) for line in state["commands"]]
+    set_status(state, state["status"])
+
+
+def _run(state: SavedState, commands: Sequence[str]) -> None:
+    """Run commands, and note what is there then."""
+    for each in state.get("knobs", ()):
+        knobs.put(each)
+    for line in commands:
+        if not knobs.is_knob(line):
+            command(*shlex.split(line))
+    if "knobs" in state:
+        state["knobs"] = knobs.settled(state["knobs"])
+    state["after"] = trees.shown(state["interface"])
+
+
+def _target(line: str) -> str:
+    """What a command of `tc` sets: what is before the kind of the discipline, as `tc qdisc replace dev eth0 root`."""
+    found = _TARGET.match(line)
+    return found[0] if found else line
+
+
+def _before(interface: str, index: int, commands: Sequence[str]) -> trees.Tree:
+    """The disciplines before; they need not be restorable if only single settings change."""
+    if all(map(knobs.is_knob, commands)):
+        return {"qdiscs": [], "classes": [], "shown": trees.shown(interface)}
+    return trees.take(interface, index)
 
 
 def set_status(state: SavedState, status: Status) -> None:
@@ -94,10 +132,15 @@ def _undo(state: SavedState, *, force: bool) -> str:
         index = socket.if_nametoindex(interface)
     except OSError:
         index = 0
+    own = state.get("knobs", [])
     if index != state["ifindex"]:
+        for each in own:
+            if each["name"] in knobs.KERNEL:
+                knobs.put(each, undo=True)  # those are not the interface's
         return f"Nothing to undo: {interface} is not the interface that was changed; its settings are gone with it."
     now = trees.shown(interface)
-    if now == state["before"]["shown"] and not _block_is_there(block):
+    is_same = now == state["before"]["shown"] and not _block_is_there(block)
+    if is_same and knobs.is_before(own):
         return f"Nothing to undo: {interface} has the settings that it had before the change."
     if now != state["after"] and state["status"] != "changing" and not force:
         raise InputError(
@@ -105,6 +148,15 @@ def _undo(state: SavedState, *, force: bool) -> str:
             f"{now[0] if now else 'nothing'}. "
             "To restore the settings before the change all the same: bufferscope fix --undo --yes"
         )
+    if (others := knobs.others(own)) and state["status"] != "changing" and not force:
+        raise InputError(
+            f"nothing was undone: something else has changed {', '.join(others)} since. To restore the settings before "
+            "the change all the same: bufferscope fix --undo --yes"
+        )
+    for each in own:
+        knobs.put(each, undo=True)
+    if is_same:
+        return UNDONE.format(interface)
     _restore(interface, index, block, state)
     found = trees.shown(interface)
     if found != state["before"]["shown"]:
@@ -112,7 +164,7 @@ def _undo(state: SavedState, *, force: bool) -> str:
             f"{interface} was restored, but differs: now {'; '.join(found)}; before "
             f"{'; '.join(state['before']['shown'])}"
         )
-    return f"Undone: {interface} has the settings that it had before the change."
+    return UNDONE.format(interface)
 
 
 def _restore(interface: str, index: int, block: str | None, state: SavedState) -> None:

@@ -11,11 +11,12 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal, TypedDict, cast
+from typing import Literal, NotRequired, TypedDict, cast
 
 import platformdirs
 
 from bufferscope.base.errors import EngineError
+from bufferscope.engines.local.knobs import SavedKnob
 from bufferscope.engines.local.trees import Tree
 from bufferscope.store.schema import Mismatch, plain
 from bufferscope.store.typed import Count, check_of
@@ -46,6 +47,8 @@ class SavedState(TypedDict):
     """What was run."""
     block: str | None
     """The intermediate functional block that was made."""
+    knobs: NotRequired[list[SavedKnob]]
+    """Single settings, if the change has any."""
 
 
 _CHECK = check_of(SavedState)

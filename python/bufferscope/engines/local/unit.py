@@ -2,10 +2,12 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from bufferscope.base.errors import EngineError
+from bufferscope.engines.local import knobs
 from bufferscope.engines.local.saved import SavedState
 from bufferscope.engines.local.trees import command
 
@@ -20,7 +22,9 @@ def text(state: SavedState) -> str:
     """The unit. The commands are those that were run; each program by its full path, as systemd wants it."""
     interface = state["interface"]
     lines = [f"ExecStart={_full(line)}" for line in state["commands"]]
-    stop = [f"ExecStop=-{_full(f'tc qdisc del dev {interface} root')}"]
+    stop = [f"ExecStop=-{_full(line)}" for line in _before(state)]
+    if not all(map(knobs.is_knob, state["commands"])):
+        stop.append(f"ExecStop=-{_full(f'tc qdisc del dev {interface} root')}")
     if block := state["block"]:
         stop += [
             f"ExecStop=-{_full(f'tc qdisc del dev {interface} ingress')}",
@@ -45,6 +49,19 @@ def text(state: SavedState) -> str:
             "",
         ]
     )
+
+
+def _before(state: SavedState) -> Iterator[str]:
+    """The commands that set single settings as they were before."""
+    for each in state.get("knobs", ()):
+        kind, _, rest = each["name"].partition(" ")
+        if kind == knobs.RING:
+            yield f"ethtool -G {rest} tx {each['before']}"
+        elif kind != knobs.LIMIT:
+            yield f"sysctl -w {each['name']}={each['before']}"
+    if limits := [each for each in state.get("knobs", ()) if each["name"].startswith(f"{knobs.LIMIT} ")]:
+        device = limits[0]["name"].split(" ")[1]
+        yield f"echo {limits[0]['before']} | tee /sys/class/net/{device}/queues/tx-*/byte_queue_limits/limit_max"
 
 
 def write(state: SavedState, place: Path = PLACE) -> Path:
@@ -85,6 +102,8 @@ def _is_ours(file: Path) -> bool:
 
 
 def _full(line: str) -> str:
+    if "|" in line:
+        return f"/bin/sh -c '{line}'"
     program, _, arguments = line.partition(" ")
     return f"{shutil.which(program) or f'/usr/sbin/{program}'} {arguments}"
 

@@ -3,21 +3,28 @@
 Whatever ends this process before the change is confirmed, the change is undone: by this process, or else by its guard.
 """
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bufferscope.analysis.fixing.advice import Advice, Step
-from bufferscope.analysis.fixing.improvement import Compared, compared, is_better
+from bufferscope.analysis.fixing.improvement import Compared, compared, is_better, is_worth_raising
 from bufferscope.base.errors import EngineError, InputError
 from bufferscope.engines.live.program import Request
-from bufferscope.engines.local import changing, saved
+from bufferscope.engines.local import changing, knobs, saved
 from bufferscope.engines.local.guard import Guard
 from bufferscope.engines.local.saved import SavedState
 from bufferscope.interop.live.measuring import Watch, measure
 from bufferscope.store.run import Run
 
+RAISE, MOST_RAISES = 0.03, 3
+"""By how much the margin shrinks each time that a rate is raised, and how often that is."""
+TUNING_S = 480.0
+"""No further measurement begins after this time: the guard waits for `MEASURING_S` in all."""
+Raised = Callable[[float], Sequence[str]]
+"""The commands with margins that are smaller by this."""
 Confirm = Callable[["Trial"], bool]
 """Asks whether a change that made things better is to be kept; the answer has to come within a minute."""
 
@@ -33,14 +40,26 @@ class Trial:
     is_kept: bool
     undone: str | None
     """What was undone, in a sentence."""
+    commands: tuple[str, ...] = ()
+    """What was tried last and is in place if it is kept; with raised rates, other commands than in the beginning."""
+    raises: int = 0
+    """How often the rate was raised."""
 
 
-def applicable(advice: Advice) -> Step:
-    """The step of an advice for this machine that can be applied and undone. Raises `InputError` without one."""
-    for step in advice.steps:
-        if step.are_commands and all(line.startswith(("tc ", "ip ")) for line in step.lines):
+def applicable(advice: Advice, number: int | None = None) -> Step:
+    """A step of an advice for this machine that can be applied and undone: the first one, or that with a number.
+
+    Raises `InputError` without one.
+    """
+    chosen = advice.steps if number is None else advice.steps[number - 1 : number]
+    for step in chosen:
+        if step.are_commands and step.lines and all(_is_undone(line) for line in step.lines):
             return step
     raise InputError("--apply: there is nothing that can be applied to this machine and undone by itself")
+
+
+def _is_undone(line: str) -> bool:
+    return line.startswith(("tc ", "ip ")) or knobs.is_knob(line)
 
 
 def try_change(
@@ -51,25 +70,52 @@ def try_change(
     out: Path,
     watch: Watch,
     confirm: Confirm,
+    raised: Raised | None = None,
 ) -> Trial:
     """Apply the commands, measure again, and keep them only if that is better and is confirmed.
 
-    Raises `EngineError` or `InputError`; nothing is then changed.
+    With `raised`, the rates of shapers are then raised step by step. Raises `EngineError` or `InputError`; nothing is
+    then changed.
     """
     with _changed(interface, commands) as (state, guard):
-        found = measure(request, out, watch)
-        after = found.run.meta["summary"]["live"]
-        results = compared(advice.queues, after)
-        better = is_better(results) and after["complete"]
-        trial = Trial(found.run, results, better, is_kept=False, undone=None)
-        if better:
+        trial = _measured(advice, state, request, out, watch)
+        if trial.is_better and raised:
+            trial = _tuned(advice, state, request, out, watch, trial, raised)
+        if trial.is_better:
             guard.ask()
-        if better and confirm(trial):
+        if trial.is_better and confirm(trial):
             changing.set_status(state, "kept")
             guard.keep()
-            return Trial(found.run, results, better, is_kept=True, undone=None)
-        undone = changing.undo(force=True)
-        return Trial(found.run, results, better, is_kept=False, undone=undone)
+            return replace(trial, is_kept=True)
+        return replace(trial, undone=changing.undo(force=True))
+
+
+def _measured(advice: Advice, state: SavedState, request: Request, out: Path, watch: Watch) -> Trial:
+    """What a measurement says of the change that is in place."""
+    found = measure(request, out, watch)
+    after = found.run.meta["summary"]["live"]
+    results = compared(advice.queues, after)
+    better = is_better(results) and after["complete"]
+    return Trial(found.run, results, better, is_kept=False, undone=None, commands=tuple(state["commands"]))
+
+
+def _tuned(
+    advice: Advice, state: SavedState, request: Request, out: Path, watch: Watch, first: Trial, raised: Raised
+) -> Trial:
+    """Raise the rates while the delay stays short and the goodput grows; the last good rates are in place then."""
+    best, deadline = first, time.monotonic() + TUNING_S
+    for number in range(1, MOST_RAISES + 1):
+        before = state["commands"]
+        lines = [line for line in raised(number * RAISE) if line not in before]
+        if not lines or time.monotonic() > deadline:
+            break
+        changing.apply_more(state, lines)
+        trial = replace(_measured(advice, state, request, out, watch), raises=number)
+        if not (trial.is_better and is_worth_raising(first.compared, best.compared, trial.compared)):
+            changing.apply_more(state, [line for line in before if line not in state["commands"]])
+            break
+        best = trial
+    return best
 
 
 @contextmanager

@@ -21,6 +21,10 @@ RING_S = 0.010
 """The delay of a ring that is as long as advised."""
 LEAST_RING = 64
 """Drivers refuse shorter rings, or round them up."""
+DEFAULT_LIMIT = 1_879_048_192
+"""The kernel's own maximum of byte queue limits (`DQL_MAX_LIMIT`)."""
+LEAST_LIMIT = 2 * tc.FULL
+"""The lowest byte queue limit that is advised: a driver needs room for two packets."""
 LOWAT_BYTES = 128 << 10
 """`net.ipv4.tcp_notsent_lowat`: what a sender keeps besides its window. Enough for 100 Mbit/s and wake-ups of 10 ms."""
 LOW_DELAY = "bbr"
@@ -130,12 +134,24 @@ def _driver(case: Case, here: Own, end: PathEnd) -> Iterator[Step]:
             notes=("ethtool -g shows what the driver accepts. Not every driver can change it.",),
         )
     elif end.get("link") != "wifi":
+        if end.get("bql") and case.rates:
+            yield _limit(case, here)
         yield Step(
             "At this machine",
             "Its network card sends less than its link should carry.",
             ("Check the cable, the switch port and powerline adapters: ethtool shows the speed of the link.",),
             are_commands=False,
         )
+
+
+def _limit(case: Case, here: Own) -> Step:
+    limit = max(LEAST_LIMIT, round(_rate_bps(case) / 8 * RING_S))
+    return Step(
+        f"Or, on this machine, as root: lower byte queue limits of {here.device}",
+        "The driver has byte queue limits, which follow the load. A lower maximum keeps its ring shorter.",
+        (f"echo {limit} | tee /sys/class/net/{here.device}/queues/tx-*/byte_queue_limits/limit_max",),
+        undo=(f"echo {DEFAULT_LIMIT} | tee /sys/class/net/{here.device}/queues/tx-*/byte_queue_limits/limit_max",),
+    )
 
 
 def _shaped(case: Case, here: Own, directions: list[str]) -> Iterator[Step]:
