@@ -29,6 +29,8 @@ pub struct TcpInfo {
     pub retrans: u32,
     /// The smoothed round-trip time.
     pub rtt_us: u32,
+    /// Its smoothed deviation.
+    pub rttvar_us: u32,
     /// The smallest round-trip time; `None`: not measured yet.
     pub min_rtt_us: Option<u32>,
     /// The slow-start threshold in segments; `None`: still unlimited.
@@ -43,6 +45,12 @@ pub struct TcpInfo {
     pub notsent_bytes: u32,
     /// Acknowledged so far.
     pub bytes_acked: u64,
+    /// Received and acknowledged so far.
+    pub bytes_received: u64,
+    /// Sent so far, those sent again included ...
+    pub bytes_sent: u64,
+    /// ... and those sent again alone.
+    pub bytes_retrans: u64,
     /// Bytes per second at which packets leave, if they are paced; `None`: unlimited.
     pub pacing_rate: Option<u64>,
     /// Bytes per second; `None`: not measured yet.
@@ -87,6 +95,7 @@ impl TcpInfo {
             lost: word(32)?,
             retrans: word(36)?,
             rtt_us: word(68)?,
+            rttvar_us: word(72)?,
             min_rtt_us: Some(word(148)?).filter(|&us| us != u32::MAX),
             snd_ssthresh: Some(word(76)?).filter(|&segments| segments < INFINITE_SSTHRESH),
             snd_cwnd: word(80)?,
@@ -94,6 +103,9 @@ impl TcpInfo {
             total_retrans: word(100)?,
             notsent_bytes: word(144)?,
             bytes_acked: read_u64(bytes, 120)?,
+            bytes_received: read_u64(bytes, 128)?,
+            bytes_sent: read_u64(bytes, 200)?,
+            bytes_retrans: read_u64(bytes, 208)?,
             pacing_rate: Some(read_u64(bytes, 104)?).filter(|&rate| rate < UNLIMITED_RATE),
             delivery_rate: Some(read_u64(bytes, 160)?).filter(|&rate| rate > 0),
             delivery_rate_app_limited: *bytes.get(7)? & 1 == 1,
@@ -163,6 +175,9 @@ mod tests {
         assert_eq!((info.reordering, info.notsent_bytes, info.min_rtt_us), (3, 4, Some(5)));
         assert_eq!((info.delivery_rate, info.rwnd_limited_us, info.sndbuf_limited_us), (Some(6), 7, 8));
         assert_eq!((info.delivered, info.delivered_ce), (9, 10));
+        let info = TcpInfo::parse(&with(&[(68, 1), (72, 2), (120, 3), (128, 4), (200, 5), (208, 6)])).unwrap();
+        assert_eq!((info.rtt_us, info.rttvar_us, info.bytes_acked, info.bytes_received), (1, 2, 3, 4));
+        assert_eq!((info.bytes_sent, info.bytes_retrans), (5, 6));
     }
 
     #[test]

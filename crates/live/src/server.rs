@@ -47,6 +47,8 @@ pub struct Settings {
     pub limits: Limits,
     /// Only clients of these networks are taken; empty: all.
     pub allow: Vec<allow::Network>,
+    /// Answer other people's programs too, over HTTP/2 as well. See [`web`].
+    pub compatible: bool,
     /// End after the first test.
     pub once: bool,
     /// Where metrics are served, and what readers on other machines must show.
@@ -68,6 +70,7 @@ struct Server {
     queue: Queue,
     gate: Arc<Gate>,
     ledger: Ledger,
+    guests: web::compatible::Guests,
     monitors: Arc<Gate>,
     transports: web::rtc::Transports,
     pace: Option<Arc<Pace>>,
@@ -104,7 +107,7 @@ pub async fn serve(
     token: Token,
     ready: impl FnOnce(&[SocketAddr]),
 ) -> io::Result<()> {
-    let acceptor = identity.acceptor()?;
+    let acceptor = identity.acceptor(web::protocols(&settings))?;
     memory::share_one_heap();
     allow_descriptors();
     let mut listeners = Vec::new();
@@ -125,6 +128,7 @@ pub async fn serve(
         transports: web::rtc::Transports::new()?,
         pace: limits.session.rate_bps.map(|bps| Arc::new(Pace::new(bps))),
         ledger: Ledger::new(limits),
+        guests: web::compatible::Guests::default(),
         settings,
         token,
         acceptor,

@@ -14,8 +14,8 @@ def serve(
     """Serve measurements: the far end of [bold]bufferscope measure[/bold], which prints the line to type there.
 
     It runs until Ctrl-C, needs no privilege, and answers only clients that have its token. One test runs at a time; \
-others wait. Its options are those of the program bufferscope-live: --listen ADDRESS:PORT, --token-file FILE, --once \
-and others. The log has counts and no addresses.
+others wait. Its options are those of the program bufferscope-live: --listen ADDRESS:PORT, --token-file FILE, --once, \
+--compatible (answer other people's clients too) and others. The log has counts and no addresses.
 
     [bold]Examples[/bold]
 

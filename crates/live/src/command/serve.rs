@@ -63,6 +63,9 @@ pub struct ServeArguments {
     /// Clients at the same time that watch their connection with `measure --continuous`, 4 of one address at most; they have no load
     #[arg(long, value_name = "NUMBER", default_value_t = 64, value_parser = clap::value_parser!(u16).range(0..=4096))]
     monitors: u16,
+    /// Answer other people's clients too (responsiveness, ndt7, Cloudflare's engine, LibreSpeed), over HTTP/1.1 and HTTP/2: those that have the token's secret in their address, and with `--public` or `--allow` also those without it
+    #[arg(long)]
+    compatible: bool,
     /// End after the first test
     #[arg(long)]
     once: bool,
@@ -105,6 +108,7 @@ pub async fn run(arguments: &ServeArguments) -> Result<ExitCode, String> {
         listen: arguments.listen.clone(),
         limits: limits(arguments)?,
         allow: arguments.allow.clone(),
+        compatible: arguments.compatible,
         once: arguments.once,
         metrics,
     };

@@ -42,8 +42,8 @@ impl Identity {
         &self.key
     }
 
-    /// Accepts TLS 1.3 connections with it.
-    pub(super) fn acceptor(&self) -> io::Result<TlsAcceptor> {
+    /// Accepts TLS 1.3 connections with it. Clients of HTTP name one of these protocols (ALPN).
+    pub(super) fn acceptor(&self, protocols: &[&[u8]]) -> io::Result<TlsAcceptor> {
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(self.key.clone()));
         let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
             .with_protocol_versions(&[&tokio_rustls::rustls::version::TLS13])
@@ -51,8 +51,8 @@ impl Identity {
             .with_no_client_auth()
             .with_single_cert(vec![CertificateDer::from(self.certificate.clone())], key)
             .map_err(io::Error::other)?;
-        // Browsers name it; clients name none.
-        config.alpn_protocols = vec![super::web::ALPN.to_vec()];
+        // Our own clients name none.
+        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
         // Clients never resume a connection, so tickets would only take memory.
         config.send_tls13_tickets = 0;
         Ok(TlsAcceptor::from(Arc::new(config)))

@@ -36,15 +36,22 @@ impl Server {
     ) -> Result<(), ControlError> {
         nix::sys::socket::setsockopt(&stream, nix::sys::socket::sockopt::TcpUserTimeout, &PATIENCE_MS)
             .map_err(io::Error::from)?;
-        if !self.ledger.connects(from.ip(), monotonic_ns()) {
+        let now_ns = monotonic_ns();
+        if !self.guests.connects(from.ip(), now_ns) && !self.ledger.connects(from.ip(), now_ns) {
             self.counters.refused(Refused::Connections);
             return Err(io::Error::other("its address has connected too often in the past hour").into());
         }
         let accepted = tokio::time::timeout_at(until, self.acceptor.accept(stream)).await;
         let stream = accepted.map_err(|_| timed_out())??;
-        if stream.get_ref().1.alpn_protocol() == Some(web::ALPN) {
+        let protocol = stream.get_ref().1.alpn_protocol();
+        if protocol == Some(web::ALPN) || protocol == Some(web::ALPN_2) {
+            let is_multiplexed = protocol == Some(web::ALPN_2);
             let socket = stream.get_ref().0.as_fd().try_clone_to_owned()?;
-            self.visit(stream, socket, from, true, pass).await;
+            if is_multiplexed {
+                self.call(stream, socket, from, pass).await;
+            } else {
+                self.visit(stream, socket, from, true, pass).await;
+            }
             return Ok(());
         }
         self.converse(stream, from, pass, until).await
@@ -125,7 +132,7 @@ impl Server {
     }
 
     /// Begins a client's test; the inner error is the reason for its refusal.
-    fn begin(&self, address: IpAddr, ticket: &queue::Ticket<'_>) -> io::Result<Result<Running<'_>, String>> {
+    pub(super) fn begin(&self, address: IpAddr, ticket: &queue::Ticket<'_>) -> io::Result<Result<Running<'_>, String>> {
         let (id, key) = drawn()?;
         let granted = match self.ledger.begins(address, monotonic_ns()) {
             Ok(granted) => granted,

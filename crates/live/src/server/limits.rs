@@ -41,6 +41,8 @@ pub struct Limits {
     pub opening: Duration,
     /// A client that sends no message for this long is gone.
     pub silence: Duration,
+    /// A test of another program, which says no end, ends so long after its last request.
+    pub linger: Duration,
 }
 
 impl Default for Limits {
@@ -62,6 +64,7 @@ impl Default for Limits {
             messages_per_s: 10,
             opening: Duration::from_secs(8),
             silence: Duration::from_secs(20),
+            linger: Duration::from_secs(5),
         }
     }
 }

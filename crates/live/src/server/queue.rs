@@ -46,6 +46,11 @@ impl Queue {
         self.clients().order.len().saturating_sub(self.tests)
     }
 
+    /// Whether another client would have to wait.
+    pub fn is_full(&self) -> bool {
+        self.clients().order.len() >= self.tests
+    }
+
     fn clients(&self) -> MutexGuard<'_, Clients> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -5,8 +5,10 @@
 //! session's key opens ([`load`]), and its probes are messages over another WebSocket ([`ping`]). At the end the server
 //! reaches the verdict ([`samples`]), because the page has no program for that.
 //!
+//! Other people's programs are answered too, if the server's owner wants that ([`compatible`]).
+//!
 //! `hyper` reads and writes HTTP, because the headers of strangers are where hand-written servers go wrong; it is used
-//! without its client, HTTP/2 and pools. `tungstenite` does the same for the frames of WebSockets.
+//! without its client and pools. `tungstenite` does the same for the frames of WebSockets.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -23,6 +25,7 @@ use super::gate::Pass;
 use super::running::RECORDS_TIME;
 use super::{SAMPLE, Server};
 
+pub(super) mod compatible;
 mod content;
 pub mod control;
 mod files;
@@ -33,6 +36,7 @@ pub(super) mod rtc;
 pub mod samples;
 mod visit;
 
+use compatible::{Caller, ndt7};
 use visit::{Upgrade, Visit};
 
 /// The longest head of a request.
@@ -42,11 +46,26 @@ const MOST_HEADERS: usize = 64;
 const BUFFER_BYTES: usize = 64 * 1024;
 /// The name of the protocol in the handshake of TLS (ALPN).
 pub(super) const ALPN: &[u8] = b"http/1.1";
+/// As well, that of HTTP/2.
+pub(super) const ALPN_2: &[u8] = b"h2";
+
+/// What clients of HTTP may name in the handshake of TLS. The page needs HTTP/1.1, because with HTTP/2 a browser has a
+/// single connection for all of its load.
+pub(super) fn protocols(settings: &super::Settings) -> &'static [&'static [u8]] {
+    if settings.compatible { &[ALPN_2, ALPN] } else { &[ALPN] }
+}
 
 /// Whether a connection in clear that begins with this byte is one of HTTP: the first letter of a method, which is not
 /// that of the protocol's own connections ([`crate::wire::load::Opening`]).
 pub(super) fn is_http(first: u8) -> bool {
     first.is_ascii_uppercase() && first != crate::wire::load::MAGIC[0]
+}
+
+/// Sends at once, and gives up a peer that acknowledges nothing.
+fn prepare(socket: &OwnedFd) -> nix::Result<()> {
+    use nix::sys::socket::{setsockopt, sockopt};
+    setsockopt(socket, sockopt::TcpUserTimeout, &PATIENCE_MS)?;
+    setsockopt(socket, sockopt::TcpNoDelay, &true)
 }
 
 impl Server {
@@ -69,18 +88,22 @@ impl Server {
     ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        use nix::sys::socket::{setsockopt, sockopt};
-        let prepared = setsockopt(&socket, sockopt::TcpUserTimeout, &PATIENCE_MS)
-            .and_then(|()| setsockopt(&socket, sockopt::TcpNoDelay, &true));
-        if prepared.is_err() {
+        if prepare(&socket).is_err() {
             return;
         }
         let server = Arc::clone(&self);
+        let socket = Arc::new(socket);
+        let caller = Arc::new(Caller::new(&server, &socket, from, is_secure));
         let visit = Arc::new(Visit::new(self, socket, from, is_secure, pass));
-        let answering = Arc::clone(&visit);
+        let answering = (Arc::clone(&visit), Arc::clone(&caller));
         let service = service_fn(move |request| {
-            let visit = Arc::clone(&answering);
-            async move { Ok::<_, Infallible>(requests::answer(&visit, request).await) }
+            let (visit, caller) = answering.clone();
+            async move {
+                Ok::<_, Infallible>(match caller.wants(&request) {
+                    Some(wanted) => compatible::answer(&caller, wanted, request).await,
+                    None => requests::answer(&visit, request).await,
+                })
+            }
         });
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new())
@@ -97,12 +120,17 @@ impl Server {
                     _ = &mut connection => break,
                     _ = ticks.tick() => {
                         visit.look();
-                        if visit.is_over() {
+                        caller.look();
+                        if visit.is_over() && caller.is_over() {
                             return;
                         }
                     }
                 }
             }
+        }
+        if let Some(begun) = caller.upgrade() {
+            ndt7::run(begun).await;
+            return;
         }
         match visit.upgrade() {
             Some(Upgrade::Control { upgrade, name }) => {

@@ -1,13 +1,13 @@
 //! The bodies of answers.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
-use super::load::Download;
+use super::compatible::Exact;
+use super::load::{Download, PIECE_BYTES};
 
 /// What an answer has behind its head.
 pub(super) enum Content {
@@ -15,7 +15,14 @@ pub(super) enum Content {
     Whole(Option<Bytes>),
     /// Load, until it is asked to stop.
     Load(Box<Download>),
+    /// So many bytes of load.
+    Exact(Box<Exact>),
 }
+
+/// The body of an answer ends before the length that its head promised.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the load was stopped")]
+pub(super) struct Cut;
 
 impl From<&'static str> for Content {
     fn from(text: &'static str) -> Self {
@@ -25,26 +32,29 @@ impl From<&'static str> for Content {
 
 impl Body for Content {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = Cut;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         match &mut *self {
             Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Load(load) => load.poll(context).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Load(load) => load.poll(context, PIECE_BYTES).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Exact(load) => load.poll(context).map(|piece| piece.map(|bytes| bytes.map(Frame::data))),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Whole(None))
+        match self {
+            Self::Whole(bytes) => bytes.is_none(),
+            Self::Load(_) => false,
+            Self::Exact(load) => load.left() == 0,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
             Self::Load(_) => SizeHint::default(),
+            Self::Exact(load) => SizeHint::with_exact(load.left()),
         }
     }
 }

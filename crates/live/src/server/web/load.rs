@@ -11,7 +11,7 @@ use tokio::time::Sleep;
 use crate::load::{LONGEST_SLEEP, Shared, pool};
 
 /// What is sent at once.
-const PIECE_BYTES: usize = 64 * 1024;
+pub(super) const PIECE_BYTES: usize = 64 * 1024;
 /// The longest body of one upload; the page sends one after the other.
 pub(super) const LONGEST_UPLOAD: u64 = 64 * 1024 * 1024;
 
@@ -28,7 +28,8 @@ impl Download {
         Self { shared, offset: usize::from(index) * PIECE_BYTES / 4 % (pool().len() - PIECE_BYTES), sleep: None }
     }
 
-    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    /// The next piece, of at most so many bytes; `None` when the load stops.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>, most: usize) -> Poll<Option<Bytes>> {
         loop {
             if self.shared.stops() {
                 return Poll::Ready(None);
@@ -40,9 +41,10 @@ impl Download {
             let Some(wait) = self.shared.pace.as_ref().and_then(|pace| pace.wait()) else { break };
             self.sleep = Some(Box::pin(tokio::time::sleep(wait.min(LONGEST_SLEEP))));
         }
-        let piece = &pool()[self.offset..self.offset + PIECE_BYTES];
-        self.offset = (self.offset + PIECE_BYTES) % (pool().len() - PIECE_BYTES);
-        self.shared.has_sent(PIECE_BYTES as u64);
+        let bytes = most.min(PIECE_BYTES);
+        let piece = &pool()[self.offset..self.offset + bytes];
+        self.offset = (self.offset + bytes) % (pool().len() - PIECE_BYTES);
+        self.shared.has_sent(bytes as u64);
         Poll::Ready(Some(Bytes::from_static(piece)))
     }
 }

@@ -20,7 +20,7 @@ use crate::wire::SessionId;
 use crate::wire::load::{Purpose, parse_key};
 
 /// What every answer says.
-static ALWAYS: [(HeaderName, &str); 7] = [
+pub(super) static ALWAYS: [(HeaderName, &str); 7] = [
     (
         header::CONTENT_SECURITY_POLICY,
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
@@ -85,7 +85,7 @@ async fn route(visit: &Arc<Visit>, request: Request<Incoming>) -> Result<Respons
 }
 
 /// The name by which the browser calls the server, if there is exactly one.
-fn host(headers: &HeaderMap) -> Option<&str> {
+pub(super) fn host(headers: &HeaderMap) -> Option<&str> {
     let mut all = headers.get_all(header::HOST).iter();
     let name = all.next()?.to_str().ok()?;
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte);
@@ -93,7 +93,7 @@ fn host(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Whether a request comes from the server's own page, as far as the browser says where it comes from.
-fn is_own(headers: &HeaderMap, name: &str) -> bool {
+pub(super) fn is_own(headers: &HeaderMap, name: &str) -> bool {
     let site = headers.get("sec-fetch-site").is_none_or(|site| site == "same-origin");
     site && (!headers.contains_key(header::ORIGIN) || has_own_origin(headers, name))
 }
@@ -140,7 +140,7 @@ fn known(visit: &Visit, request: &Request<Incoming>, name: &str) -> Result<Arc<S
 }
 
 /// A field of a query.
-fn field<'a>(query: &'a str, name: &str) -> Option<&'a str> {
+pub(super) fn field<'a>(query: &'a str, name: &str) -> Option<&'a str> {
     query.split('&').filter_map(|field| field.split_once('=')).find(|(found, _)| *found == name).map(|(_, value)| value)
 }
 
@@ -162,12 +162,16 @@ fn pings(visit: &Arc<Visit>, request: Request<Incoming>, name: &str) -> Result<R
     Ok(response)
 }
 
-/// The answer that makes a WebSocket of the connection (RFC 6455, section 4.2).
+/// The answer that makes a WebSocket of the connection, if the server's own page asks for it.
 fn switching(request: &Request<Incoming>, name: &str) -> Result<Response<Content>, Refusal> {
-    let headers = request.headers();
-    if !has_own_origin(headers, name) {
+    if !has_own_origin(request.headers(), name) {
         return Err(Refusal(StatusCode::FORBIDDEN, "WebSockets of other sites are not accepted"));
     }
+    websocket(request.headers()).ok_or(Refusal(StatusCode::BAD_REQUEST, "a WebSocket is needed"))
+}
+
+/// The answer that makes a WebSocket of the connection (RFC 6455, section 4.2); `None` if the request is for none.
+pub(super) fn websocket(headers: &HeaderMap) -> Option<Response<Content>> {
     let has = |name: HeaderName, word: &str| {
         let mut words =
             headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(','));
@@ -176,17 +180,15 @@ fn switching(request: &Request<Incoming>, name: &str) -> Result<Response<Content
     let is_right = has(header::CONNECTION, "upgrade")
         && has(header::UPGRADE, "websocket")
         && has(header::SEC_WEBSOCKET_VERSION, "13");
-    let key = headers.get(header::SEC_WEBSOCKET_KEY).filter(|_| is_right);
-    let key = key.ok_or(Refusal(StatusCode::BAD_REQUEST, "a WebSocket is needed"))?;
+    let key = headers.get(header::SEC_WEBSOCKET_KEY).filter(|_| is_right)?;
     let mut response = Response::new(Content::Whole(None));
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-    let accept = HeaderValue::try_from(derive_accept_key(key.as_bytes()));
-    let accept = accept.map_err(|_| Refusal(StatusCode::BAD_REQUEST, "a WebSocket is needed"))?;
+    let accept = HeaderValue::try_from(derive_accept_key(key.as_bytes())).ok()?;
     let headers = response.headers_mut();
     headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
     headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
-    Ok(response)
+    Some(response)
 }
 
 const NO_LOAD: Refusal = Refusal(StatusCode::CONFLICT, "the present phase has no such load, or enough of it");
@@ -217,7 +219,7 @@ async fn upload(visit: &Visit, request: Request<Incoming>, name: &str) -> Result
     }
 }
 
-fn length(headers: &HeaderMap) -> Option<u64> {
+pub(super) fn length(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 

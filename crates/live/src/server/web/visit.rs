@@ -26,7 +26,7 @@ pub(super) struct Visit {
     pub(super) server: Arc<Server>,
     pub(super) from: SocketAddr,
     pub(super) is_secure: bool,
-    socket: OwnedFd,
+    socket: Arc<OwnedFd>,
     state: Mutex<State>,
 }
 
@@ -58,7 +58,13 @@ pub(super) enum Upgrade {
 }
 
 impl Visit {
-    pub(super) fn new(server: Arc<Server>, socket: OwnedFd, from: SocketAddr, is_secure: bool, pass: Pass) -> Self {
+    pub(super) fn new(
+        server: Arc<Server>,
+        socket: Arc<OwnedFd>,
+        from: SocketAddr,
+        is_secure: bool,
+        pass: Pass,
+    ) -> Self {
         let now = Instant::now();
         let (until, latest) = (now + server.settings.limits.opening, now + LONGEST);
         let state = State { until, latest, files: 0, pass: Some(pass), load: None, upgrade: None };
