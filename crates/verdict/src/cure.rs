@@ -1,14 +1,24 @@
 //! What to do: one cure that fits the location and the link.
 
-use crate::input::{Direction, EndName, LinkKind, Observations};
-use crate::sentences::{best_rate, queues};
-use crate::verdict::{Grade, Limit, OutcomeKind, PhaseVerdict, Place, Where};
-use crate::words::rate;
+use crate::goodput::{SECOND_NS, lower_decile};
+use crate::input::{Direction, EndName, LinkKind, Observations, PhaseKind};
+use crate::sentences::queues;
+use crate::verdict::{DirectionNumbers, Grade, Limit, OutcomeKind, PhaseVerdict, Place, Where};
 
-/// A shaper on a router begins with this part of the measured rate.
-const SHAPED: f64 = 0.9;
-/// IP packets per goodput: 1500 / 1448.
-const HEADER_FACTOR: f64 = 1500.0 / 1448.0;
+// The rate of a shaper is that of `bufferscope fix` for a line of unknown kind: python/bufferscope/analysis/fixing/rates.py
+// explains these constants, and tests/cli/test_fix.py compares the two.
+
+/// The part of a rate that a shaper leaves unused. The queue of a download is before the shaper, so it needs more.
+const MARGIN: [(Direction, f64); 2] = [(Direction::Up, 0.05), (Direction::Down, 0.10)];
+/// The additional margin if only a mean is known.
+const UNCERTAIN: f64 = 0.05;
+/// Round trips under load in which TCP recovers from losses.
+const RECOVERY: i64 = 4;
+/// The size of a full IP packet, if the observations do not have it.
+const PACKET: u32 = 1500;
+/// The headers of IPv4 and TCP with timestamps, and what a line of unknown kind adds.
+const TCP_HEADERS: u32 = 52;
+const UNKNOWN_OVERHEAD: u32 = 44;
 /// Rates that vary more than this have no fixed rate for a shaper.
 const VARYING: f64 = 0.15;
 
@@ -83,7 +93,7 @@ fn of_queue(observations: &Observations, queue: &Where, phases: &[PhaseVerdict])
             "Check the cable, switch or powerline adapter between the router and this machine, and turn on fq_codel on the router."
                 .to_owned()
         }
-        Place::RouterUplink | Place::AccessDownlink => shaper(queue.direction, phases),
+        Place::RouterUplink | Place::AccessDownlink => shaper(observations, queue.direction, phases),
         Place::ServerDriver => "The queue is at the server: use fq_codel or cake there, or test with another server.".to_owned(),
         Place::Hop | Place::LastHop => {
             "The queue is beyond your router: report it to the provider, and compare with another server.".to_owned()
@@ -118,7 +128,7 @@ fn end_queue(end: EndName, qdisc: Option<&str>) -> String {
     }
 }
 
-fn shaper(direction: Direction, phases: &[PhaseVerdict]) -> String {
+fn shaper(observations: &Observations, direction: Direction, phases: &[PhaseVerdict]) -> String {
     let numbers = phases.iter().flat_map(|phase| &phase.numbers.directions);
     let varying = numbers
         .filter(|numbers| numbers.direction == direction)
@@ -129,14 +139,39 @@ fn shaper(direction: Direction, phases: &[PhaseVerdict]) -> String {
         Direction::Up => "upload",
         Direction::Down => "download",
     };
-    match best_rate(phases, direction) {
+    match shaper_bps(observations, direction, phases) {
         Some(_) if varying => format!(
             "Turn on smart queue management (cake) for the {way} on your router; the speed varies, so let it adapt (cake-autorate)."
         ),
-        Some(goodput) => format!(
-            "Turn on smart queue management (cake or fq_codel) for the {way} on your router, at {}.",
-            rate(goodput * HEADER_FACTOR * SHAPED)
+        Some(bps) => format!(
+            "Turn on smart queue management (cake or fq_codel) for the {way} on your router, at {} kbit/s.",
+            (bps / 1e3) as u64
         ),
         None => format!("Turn on smart queue management (cake or fq_codel) for the {way} on your router."),
     }
+}
+
+/// The rate of a shaper on a line of unknown kind.
+fn shaper_bps(observations: &Observations, direction: Direction, phases: &[PhaseVerdict]) -> Option<f64> {
+    let alone = |phase: &PhaseVerdict| {
+        matches!((phase.kind, direction), (PhaseKind::Upload, Direction::Up) | (PhaseKind::Download, Direction::Down))
+    };
+    let of = |phase: &'_ PhaseVerdict| -> Option<DirectionNumbers> {
+        let mut own = phase.numbers.directions.iter();
+        own.find(|numbers| numbers.direction == direction && numbers.loaded && numbers.goodput.is_some()).cloned()
+    };
+    let measured = phases.iter().filter_map(|phase| Some((phase, of(phase)?)));
+    let (verdict, numbers) = measured.min_by_key(|(phase, _)| !alone(phase))?;
+    let goodput = numbers.goodput?;
+    // With a long queue, goodput pauses until a lost segment is sent again, so single seconds are too low.
+    let bin_ns = verdict.numbers.loaded.p50_ns.unwrap_or(0).saturating_mul(RECOVERY);
+    let mut phases = observations.phases.iter();
+    let phase = phases.find(|phase| phase.kind == verdict.kind && phase.start_ns == verdict.start_ns);
+    let longer = phase.filter(|_| bin_ns > SECOND_NS).and_then(|phase| lower_decile(phase, direction, bin_ns));
+    let decile = goodput.p10_bps.map(|bps| bps as f64).into_iter().chain(longer).reduce(f64::max);
+    let (_, least) = *MARGIN.iter().find(|(other, _)| *other == direction)?;
+    let margin = if decile.is_some() { least } else { least + UNCERTAIN };
+    let packet = observations.parameters.mtu_bytes.filter(|size| (576..=9000).contains(size)).unwrap_or(PACKET);
+    let on_line = f64::from(packet + UNKNOWN_OVERHEAD) / f64::from(packet - TCP_HEADERS);
+    Some(decile.unwrap_or(goodput.mean_bps as f64) * on_line * (1.0 - margin)).filter(|bps| *bps > 0.0)
 }

@@ -16,10 +16,10 @@ fn five_sentences_say_speed_delay_place_certainty_and_cure() {
     assert_eq!(sentences[2], "Upload packets wait at the router's uplink or its modem.");
     assert!(sentences[3].starts_with("The place is 9"), "{}", sentences[3]);
     assert!(sentences[3].contains("500 test packets under load and 30 answers"), "{}", sentences[3]);
-    // 10 Mbit/s x 1500 / 1448 x 0.9 = 9.3 Mbit/s.
+    // 10 Mbit/s x 1544 / 1448 x 0.95.
     assert_eq!(
         sentences[4],
-        "Turn on smart queue management (cake or fq_codel) for the upload on your router, at 9.3 Mbit/s."
+        "Turn on smart queue management (cake or fq_codel) for the upload on your router, at 10129 kbit/s."
     );
 }
 
