@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from bufferscope._core import TABLES, __version__
     from bufferscope.analysis.explanation import Explanation, explain
     from bufferscope.analysis.explanation.statement import Cause, Statement, StatementKind
-    from bufferscope.api import choose, compare, load, measure, run
+    from bufferscope.analysis.fixing.advice import Advice, Step
+    from bufferscope.analysis.fixing.located import LocatedQueue
+    from bufferscope.analysis.fixing.rates import ShaperRate
+    from bufferscope.api import choose, compare, fix, load, measure, model_line, run
     from bufferscope.base.errors import EngineError, ExperimentError, InputError, StoreError
     from bufferscope.engines.engine import EngineName
     from bufferscope.figures.charts_of import Charts
@@ -35,12 +38,23 @@ if TYPE_CHECKING:
     from bufferscope.store.metadata import Metadata
     from bufferscope.store.partition import RunFacts
     from bufferscope.store.run import Run
+    from bufferscope.store.verdict import Direction, Location, PhaseKind, PhaseVerdict, Place
     from bufferscope.studies.agreement.comparing import MetricComparison
     from bufferscope.studies.choice.bottleneck import Bottleneck
     from bufferscope.studies.choice.candidates import QueueCandidate
     from bufferscope.studies.choice.judging import Choice, ChoiceVerdict, MeasuredCandidate
     from bufferscope.studies.comparison.arms import Arm, PointArms
     from bufferscope.studies.comparison.comparing import Comparison, Difference, PointComparison
+    from bufferscope.studies.modelling.fitting import HeldPhase, LineFit
+    from bufferscope.studies.modelling.line import LineModel, ModelledQueue
+    from bufferscope.studies.modelling.measured import (
+        MeasuredDirection,
+        MeasuredLine,
+        MeasuredPhase,
+        PhaseResult,
+        QueueEvidence,
+    )
+    from bufferscope.studies.modelling.shaping import ShapedLine
     from bufferscope.studies.sizing.equations import EquationResult
     from bufferscope.studies.sizing.line import SizedLine
     from bufferscope.studies.sizing.search import MeasuredQueue, SimulatedSizing
@@ -49,6 +63,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TABLES",
+    "Advice",
     "Arm",
     "Bottleneck",
     "Cause",
@@ -58,6 +73,7 @@ __all__ = [
     "Comparison",
     "CongestionControl",
     "Difference",
+    "Direction",
     "DrawnMember",
     "EngineError",
     "EngineName",
@@ -70,22 +86,38 @@ __all__ = [
     "FigureName",
     "FlowState",
     "FrameName",
+    "HeldPhase",
     "InputError",
+    "LineFit",
+    "LineModel",
+    "LocatedQueue",
+    "Location",
     "MeasuredCandidate",
+    "MeasuredDirection",
+    "MeasuredLine",
+    "MeasuredPhase",
     "MeasuredQueue",
     "MemoryRun",
     "Metadata",
     "MetricComparison",
+    "ModelledQueue",
+    "PhaseKind",
+    "PhaseResult",
+    "PhaseVerdict",
+    "Place",
     "Point",
     "PointArms",
     "PointComparison",
     "PortState",
     "QueueCandidate",
+    "QueueEvidence",
     "QueueSetting",
     "Result",
     "Run",
     "RunFacts",
     "Scenario",
+    "ShapedLine",
+    "ShaperRate",
     "SimulatedSizing",
     "Simulation",
     "SimulationState",
@@ -94,6 +126,7 @@ __all__ = [
     "Sizing",
     "Statement",
     "StatementKind",
+    "Step",
     "StorageLayout",
     "StoreError",
     "SweepAxis",
@@ -107,9 +140,11 @@ __all__ = [
     "compare",
     "explain",
     "figures",
+    "fix",
     "load",
     "measure",
     "metrics",
+    "model_line",
     "report",
     "run",
     "size",
@@ -117,6 +152,7 @@ __all__ = [
 
 _HOMES = {
     "TABLES": "_core",
+    "Advice": "analysis.fixing.advice",
     "Arm": "studies.comparison.arms",
     "Bottleneck": "studies.choice.bottleneck",
     "Cause": "analysis.explanation.statement",
@@ -126,6 +162,7 @@ _HOMES = {
     "Comparison": "studies.comparison.comparing",
     "CongestionControl": "model.scenario",
     "Difference": "studies.comparison.comparing",
+    "Direction": "store.verdict",
     "DrawnMember": "model.experiment",
     "EngineError": "base.errors",
     "EngineName": "engines.engine",
@@ -138,22 +175,38 @@ _HOMES = {
     "FigureName": "model.figure_names",
     "FlowState": "running.stepping",
     "FrameName": "model.table_names",
+    "HeldPhase": "studies.modelling.fitting",
     "InputError": "base.errors",
+    "LineFit": "studies.modelling.fitting",
+    "LineModel": "studies.modelling.line",
+    "LocatedQueue": "analysis.fixing.located",
+    "Location": "store.verdict",
     "MeasuredCandidate": "studies.choice.judging",
+    "MeasuredDirection": "studies.modelling.measured",
+    "MeasuredLine": "studies.modelling.measured",
+    "MeasuredPhase": "studies.modelling.measured",
     "MeasuredQueue": "studies.sizing.search",
     "MemoryRun": "store.memory",
     "Metadata": "store.metadata",
     "MetricComparison": "studies.agreement.comparing",
+    "ModelledQueue": "studies.modelling.line",
+    "PhaseKind": "store.verdict",
+    "PhaseResult": "studies.modelling.measured",
+    "PhaseVerdict": "store.verdict",
+    "Place": "store.verdict",
     "Point": "model.experiment",
     "PointArms": "studies.comparison.arms",
     "PointComparison": "studies.comparison.comparing",
     "PortState": "running.stepping",
     "QueueCandidate": "studies.choice.candidates",
+    "QueueEvidence": "studies.modelling.measured",
     "QueueSetting": "studies.sizing.settings",
     "Result": "results.result",
     "Run": "store.run",
     "RunFacts": "store.partition",
     "Scenario": "model.scenario",
+    "ShapedLine": "studies.modelling.shaping",
+    "ShaperRate": "analysis.fixing.rates",
     "SimulatedSizing": "studies.sizing.search",
     "Simulation": "running.stepping",
     "SimulationState": "running.stepping",
@@ -162,6 +215,7 @@ _HOMES = {
     "Sizing": "studies.sizing.sizing",
     "Statement": "analysis.explanation.statement",
     "StatementKind": "analysis.explanation.statement",
+    "Step": "analysis.fixing.advice",
     "StorageLayout": "running.layout",
     "StoreError": "base.errors",
     "SweepAxis": "model.experiment",
@@ -175,9 +229,11 @@ _HOMES = {
     "compare": "api",
     "explain": "analysis.explanation",
     "figures": "figures",
+    "fix": "api",
     "load": "api",
     "measure": "api",
     "metrics": "metrics",
+    "model_line": "api",
     "report": "report",
     "run": "api",
     "size": "studies.sizing.sizing",

@@ -11,8 +11,10 @@ from bufferscope.base.arguments import (
     FLAG,
     NAME,
     NAMES,
+    NUMBER,
     OVERRIDES,
     PATH,
+    PATHS,
     STRINGS,
     WATCHER,
     checked,
@@ -28,10 +30,13 @@ from bufferscope.running.plan import execute, plan
 from bufferscope.store.finding import find
 
 if TYPE_CHECKING:
+    from bufferscope.analysis.fixing.advice import Advice
     from bufferscope.store.run import Run
+    from bufferscope.store.verdict import PhaseKind
     from bufferscope.studies.choice import Choice
     from bufferscope.studies.comparison import Comparison
     from bufferscope.studies.comparison.inputs import What
+    from bufferscope.studies.modelling.fitting import LineFit
 
 
 _OF_RUNS = {
@@ -309,6 +314,113 @@ def measure(
     given = os.environ.get(TOKEN, "") if token is None else token
     request = Request(host, given, tuple(phases), idle, flows, congestion, interface, at_most_s)
     return measured(request, Path(out)).run
+
+
+@checked(measurements=PATHS, down_mbit=optional(NUMBER), up_mbit=optional(NUMBER), loaded=optional(NAME), out=PATH)
+def model_line(
+    *measurements: str | PathLike[str],
+    down_mbit: float | None = None,
+    up_mbit: float | None = None,
+    loaded: "PhaseKind | None" = None,
+    seed: int = 1,
+    out: str | PathLike[str] = "results",
+) -> "LineFit":
+    """Fit an experiment to measurements of one line, as `bufferscope model` does.
+
+    Parameters
+    ----------
+    *measurements
+        Live measurements, or directories of them, of which the newest is taken; other runs; captures of packets; data
+        files of Flent; or what `bufferscope import` reads. Default: the newest live measurement in `results`.
+    down_mbit
+        The download rate of the line in Mbit/s, for a file with round trips only.
+    up_mbit
+        The upload rate of the line in Mbit/s, for a file with round trips only.
+    loaded
+        What was loaded while such a file was measured. Default: the direction with a rate, if there is only one.
+    seed
+        The seed of the simulations, a whole number from 0 on.
+    out
+        The directory under which files are stored as runs.
+
+    Returns
+    -------
+    LineFit
+        The model, and each phase of the test, measured and modelled.
+
+    Raises
+    ------
+    InputError
+        A measurement has too little for a model, or an argument is impossible.
+    StoreError
+        There is no measurement at a path, or a run is damaged.
+
+    Examples
+    --------
+    >>> fitted = bs.model_line("results/example.org")                                           # doctest: +SKIP
+    >>> fitted.fits, fitted.model.queues["up"].rate_bps                                         # doctest: +SKIP
+    """
+    from bufferscope.interop.measured_lines import measured_line
+    from bufferscope.studies.modelling.fitting import fit
+    from bufferscope.studies.modelling.others import given_rates
+
+    paths = [Path(each) for each in measurements] or [Path("results")]
+    line, _ = measured_line(paths, Path(out), given_rates(down_mbit, up_mbit, loaded))
+    return fit(line, seed)
+
+
+@checked(run=PATH, device=optional(NAME), link=NAME, interface=optional(NAME), qdisc=optional(NAME))
+def fix(
+    run: str | PathLike[str] = "results",
+    *,
+    device: str | None = None,
+    link: str = "unknown",
+    interface: str | None = None,
+    qdisc: str | None = None,
+) -> "Advice":
+    """Say what removes the queue that a live measurement found: what to type, where, and why.
+
+    Nothing is changed; `bufferscope fix --apply` tries a cure, and undoes it.
+
+    Parameters
+    ----------
+    run
+        A live measurement, or a directory of them, of which the newest is taken.
+    device
+        What to set: `"linux"`, `"openwrt"`, `"opnsense"`, `"pfsense"`, `"mikrotik"`, `"this-machine"` or `"provider"`.
+        Default: the device that has the queue; for a router, `"openwrt"`.
+    link
+        The kind of the line, for the headers that it adds to each packet, as for `--link`.
+    interface
+        The interface to set. Default: `wan` of a router; of this machine, that of the route to the server.
+    qdisc
+        `"cake"`, `"fq_codel"` or `"bfifo"`. Default: `"cake"`; on this machine, the best that its kernel has.
+
+    Returns
+    -------
+    Advice
+        The queues, the rates of shapers, and the steps; or the reasons why there are none.
+
+    Raises
+    ------
+    InputError
+        The run is no live measurement, or an argument is impossible.
+    StoreError
+        There is no live measurement at this path, or it is damaged.
+
+    Examples
+    --------
+    >>> advice = bs.fix("results/example.org", device="linux", link="docsis")                   # doctest: +SKIP
+    >>> [step.lines for step in advice.steps], advice.reasons                                   # doctest: +SKIP
+    """
+    from bufferscope.analysis.fixing.advising import advise, machine_of
+    from bufferscope.engines.local.facts import checked as checked_name
+    from bufferscope.store.finding import newest_live
+
+    if interface:
+        checked_name(interface)
+    found = newest_live(Path(run))
+    return advise(found, device, link, interface, qdisc, machine_of(found, device, interface))
 
 
 @checked(labels=optional(STRINGS), baseline=optional(NAME))

@@ -36,7 +36,17 @@ A value that is `None` or null does not exist or is not known; it never means 0.
 functions raise `InputError`, whose message names the argument, what was found and what is allowed.
 
 """
-FUNCTIONS: tuple[Function, ...] = (bs.run, bs.load, bs.compare, bs.explain, bs.choose, bs.size, bs.catalogue)
+FUNCTIONS: tuple[Function, ...] = (
+    bs.run,
+    bs.load,
+    bs.compare,
+    bs.explain,
+    bs.choose,
+    bs.size,
+    bs.fix,
+    bs.model_line,
+    bs.catalogue,
+)
 CLASSES: Mapping[str, tuple[type, ...]] = {
     "Results and runs": (bs.Result, bs.Run, MemoryRun, Charts),
     "A simulation in steps": (
@@ -46,6 +56,11 @@ CLASSES: Mapping[str, tuple[type, ...]] = {
     "Comparisons": (comparing.Comparison, comparing.PointComparison, comparing.Difference),
     "Explanations": (explanation.Explanation, explanation.Statement, explanation.Cause),
     "Choices": (choice.Choice, choice.MeasuredCandidate),
+    "Cures": (bs.Advice, bs.Step, bs.ShaperRate, bs.LocatedQueue),
+    "Models of lines": (
+        bs.LineFit, bs.HeldPhase, bs.LineModel, bs.ModelledQueue, bs.MeasuredLine, bs.MeasuredDirection,
+        bs.MeasuredPhase, bs.PhaseResult, bs.QueueEvidence, bs.ShapedLine,
+    ),
     "Sizes": (sizing.Sizing, equations.EquationResult, search.SimulatedSizing, search.MeasuredQueue, QueueSetting),
 }  # fmt: skip
 METRICS: tuple[Function, ...] = tuple(

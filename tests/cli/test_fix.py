@@ -1,6 +1,7 @@
 """`bufferscope fix` without `--apply`: what it prints for each place of a queue, each device, and each kind of line."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,10 @@ import livestreams
 import pytest
 from laboratory import Answer
 
+import bufferscope as bs
+from bufferscope import _core
 from bufferscope.analysis.fixing.framing import FRAMINGS
+from bufferscope.base.errors import InputError
 from bufferscope.interop.live.measuring import read_events
 
 Cli = Callable[..., Answer]
@@ -212,3 +216,37 @@ def test_wrong_usage_changes_nothing(cli: Cli, tmp_path: Path) -> None:
         answer = cli("fix", *arguments)
         assert (answer.status, answer.out) == (2, ""), arguments
         assert says in answer.err
+
+
+@pytest.mark.parametrize(("queue_ms", "within"), [(80.0, 0.0002), (400.0, 0.02)], ids=["seconds", "longer bins"])
+def test_the_verdict_names_the_same_rate(
+    fix: Callable[..., dict[str, Any]],
+    cli: Cli,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    queue_ms: float,
+    within: float,
+) -> None:
+    # The last sentence of `measure` and `fix` take the rate from the same seconds, with the same margin.
+    monkeypatch.setattr(livestreams, "QUEUE_MS", queue_ms)
+    observed = livestreams.observations(["idle", "upload"])
+    for sample in observed["phases"][1]["goodput"]:
+        # One of the seconds carries less, and the next one catches up, as after a lost segment.
+        since_s = (sample["t_ns"] - observed["phases"][1]["start_ns"]) / livestreams.SECOND
+        sample["bytes"] -= round(60_000 * min(max(since_s - 3, 0), 1) - 60_000 * min(max(since_s - 4, 0), 1))
+    verdict = json.loads(_core.judge(json.dumps(observed)))
+    named = re.search(r"at (\d+) kbit/s", verdict["sentences"][-1])
+    assert named, verdict["sentences"]
+    end = {**livestreams.end([]), "observations": observed, "verdict": verdict}
+    run = read_events(livestreams.lines([livestreams.start(), end]).splitlines(), tmp_path / "results")
+    (rate,) = json.loads(cli("fix", str(run.path), "--device", "linux", "--json").out)["rates"]
+    assert int(named[1]) == pytest.approx(rate["link_kbit"], rel=within)
+
+
+def test_it_is_the_same_from_python(fix: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    found = fix(LINE, "--device", "linux", "--link", "docsis", **RATES)
+    advice = bs.fix(tmp_path / "results", device="linux", link="docsis")
+    assert [line for step in advice.steps for line in step.lines] == lines(found)
+    assert [rate.link_kbit for rate in advice.rates] == [rate["link_kbit"] for rate in found["rates"]]
+    with pytest.raises(InputError, match=r"^device: found 'fritzbox'; allowed: linux"):
+        bs.fix(tmp_path / "results", device="fritzbox")

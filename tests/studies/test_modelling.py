@@ -26,14 +26,14 @@ from bufferscope.studies.modelling.measured import of_live
 from bufferscope.studies.modelling.shaping import shaped
 
 Cli = Callable[..., Answer]
-FIRST = 1000
+FIRST = 66_857_684_000
 """The first seed of the paths that `docs/model.md` reports."""
 PATHS = 50 if os.environ.get("WHOLE_CATALOGUE") else 3
 FITTING = 0.9
 """The part of the paths whose model fits."""
 PREDICTED, CLOSE_MS = 0.15, 2.0
-TAILS = 0.9
-"""The part of the predictions whose 95th percentile is as close: the first burst of a download differs by run."""
+TAILS = 0.95
+"""The part of the predictions whose 95th percentile is as close, if simulations of the model agree about it."""
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,11 @@ def test_a_shaper_does_what_the_model_predicts(held: list[tuple[lines.HiddenPath
             true_ms = [(trips.quantile(part, "linear") or 0) / 1e6 for part in (0.5, 0.95)]
             close = [pytest.approx(each, rel=PREDICTED, abs=CLOSE_MS) for each in true_ms]
             assert predicted.result.p50_ms == close[0], (path.settings, way)
-            tails.append(predicted.result.p95_ms == close[1])
+            shortest, longest = predicted.p95_range_ms or (0.0, float("inf"))
+            assert (predicted.p95_range_ms is None) == (predicted.result.p95_ms is None)
+            assert shortest <= (predicted.result.p95_ms or shortest) <= longest
+            if predicted.result.p95_ms and longest - shortest <= PREDICTED * predicted.result.p95_ms:
+                tails.append(predicted.result.p95_ms == close[1])
     assert tails
     assert sum(tails) >= TAILS * len(tails) - 1
 

@@ -192,3 +192,16 @@ def test_given_rates_are_checked() -> None:
     assert given_rates(50, 10, "upload") == GivenRates({"down": 50, "up": 10}, "upload")
     with pytest.raises(InputError, match="allowed"):
         given_rates(float("inf"), None)
+
+
+def test_it_is_the_same_from_python(as_flent: Callable[[str], Path], tmp_path: Path) -> None:
+    fitted = bs.model_line(as_flent("up"), out=tmp_path / "results")
+    assert fitted.fits
+    assert 'qdisc = "' in fitted.experiment("upload")
+    assert fitted.phase().kind == "upload"
+    with pytest.raises(InputError, match="was not measured"):
+        fitted.experiment("both")
+    with pytest.raises(InputError, match="up_mbit"):
+        bs.model_line(as_flent("up"), up_mbit=8, out=tmp_path / "results")
+    with pytest.raises(InputError, match="measurements"):
+        bs.model_line(5)  # type: ignore[arg-type]

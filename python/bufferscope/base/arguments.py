@@ -60,6 +60,10 @@ OVERRIDES = ArgumentKind(
 NAMES = ArgumentKind("a name, or a list of names", _are_names)
 NAME = ArgumentKind("a string", lambda value: isinstance(value, str))
 STRINGS = ArgumentKind("a list of strings", _are_texts)
+PATHS = ArgumentKind(
+    "paths, as strings or pathlib.Path", lambda value: isinstance(value, tuple) and all(map(_is_path, value))
+)
+NUMBER = ArgumentKind("a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool))
 FLAG = ArgumentKind("True or False", lambda value: isinstance(value, bool))
 WATCHER = ArgumentKind("an object with the methods advanced and finished, or None", _is_watcher)
 
@@ -70,7 +74,7 @@ def optional(kind: ArgumentKind) -> ArgumentKind:
 
 
 _OPTION = re.compile(r"(`[^`]*`)|--([a-z]+)\b(?!-)")
-_ARGUMENTS = {"set": "overrides"}
+_ARGUMENTS = {"set": "overrides", "down": "down_mbit", "up": "up_mbit", "phase": "loaded"}
 """Options of the command line whose arguments in Python are called otherwise."""
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bufferscope.base.errors import EngineError, InputError
+from bufferscope.base.errors import InputError
 from bufferscope.cli import options
 from bufferscope.engines.live.program import TOKEN
 
@@ -214,20 +214,12 @@ def _measured(run: Path | None, out: Path) -> "Run":
 
 def _machine(run: "Run", interface: str | None, target: str | None, *, needed: bool) -> "MachineFacts | None":
     """What is known of this machine; None if that is not needed, or not to be had."""
-    from bufferscope.analysis.fixing.advising import is_for_this_machine
+    from bufferscope.analysis.fixing.advising import machine_of
     from bufferscope.engines.local.facts import checked, facts
 
     if interface:
         checked(interface)
-    if not needed and not is_for_this_machine(run, target):
-        return None
-    own = interface if needed or target == "this-machine" else None
-    try:
-        return facts(run.meta["summary"]["live"]["address"], own)
-    except EngineError:
-        if needed:
-            raise
-        return None
+    return facts(run.meta["summary"]["live"]["address"], interface) if needed else machine_of(run, target, interface)
 
 
 def _advice(

@@ -1,15 +1,12 @@
 """`bufferscope model`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from bufferscope.base.errors import InputError
 from bufferscope.cli import options
-
-if TYPE_CHECKING:
-    from bufferscope.studies.modelling.others import GivenRates
 
 NO_FIT = 1
 
@@ -84,18 +81,16 @@ model fits if each is within 10 % (round trips: or within 2 ms). It exits with 1
     """
     from bufferscope.interop.measured_lines import measured_line
     from bufferscope.store.live import LOADED
-    from bufferscope.studies.modelling.fitting import fit, worst
-    from bufferscope.studies.modelling.line import text
+    from bufferscope.studies.modelling.fitting import fit
+    from bufferscope.studies.modelling.others import given_rates
     from bufferscope.studies.modelling.shaping import shaped
 
     if phase is not None and phase not in LOADED:
         raise InputError(f"--phase: found {phase!r:.60}; allowed: {', '.join(LOADED)}")
-    line, runs = measured_line(measured or [Path("results")], out, _given(down, up, phase))
+    line, runs = measured_line(measured or [Path("results")], out, given_rates(down, up, phase))
     fitted = fit(line, seed)
-    chosen = next((each for each in fitted.phases if each.kind == phase), None) if phase else worst(fitted.phases)
-    if chosen is None:
-        raise InputError(f"--phase: {phase} was not measured; there are {', '.join(e.kind for e in fitted.phases)}")
-    to.write_text(text(fitted.model, chosen.kind, chosen.phase.load_s), encoding="utf-8")
+    chosen = fitted.phase(phase)
+    to.write_text(fitted.experiment(chosen.kind), encoding="utf-8")
     predicted = shaped(fitted, chosen, seed) if fitted.fits else None
     if json:
         from bufferscope.cli.documents import print_document
@@ -108,13 +103,6 @@ model fits if each is within 10 % (round trips: or within 2 ms). It exits with 1
         print_fit(fitted, to, chosen, predicted)
     if not fitted.fits:
         raise typer.Exit(NO_FIT)
-
-
-def _given(down: float | None, up: float | None, phase: str | None) -> "GivenRates | None":
-    """The rates of the command line."""
-    from bufferscope.studies.modelling.others import given_rates
-
-    return given_rates(down, up, phase)
 
 
 __all__ = ["model"]

@@ -15,13 +15,17 @@ class Step:
     """Something to do in one place."""
 
     where: str
+    """On which device, as which user."""
     why: str
+    """Why it helps, in sentences."""
     lines: tuple[str, ...]
     """Commands to type; or settings to enter."""
     are_commands: bool = True
+    """Whether the lines are commands."""
     undo: tuple[str, ...] = ()
+    """What restores the settings before."""
     notes: tuple[str, ...] = ()
-    """Sentences."""
+    """What else to know, in sentences."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +67,12 @@ class Advice:
     """What to do about the queues of a measurement."""
 
     target: str
+    """The kind of device that is set, as for `--device`; empty without a queue."""
     queues: tuple[LocatedQueue, ...]
+    """The queues that can be cured, at most one in each direction."""
     rates: tuple[ShaperRate, ...]
+    """The rates of shapers for these directions; the upload comes first."""
     steps: tuple[Step, ...]
+    """What to do."""
     reasons: tuple[str, ...]
     """Why there are no steps, or none for some of the queues."""

@@ -8,8 +8,8 @@ from bufferscope.analysis.fixing.framing import UNKNOWN, Framing, framing
 from bufferscope.analysis.fixing.located import LINE, NAMES, LocatedQueue, located
 from bufferscope.analysis.fixing.rates import UNSTEADY, ShaperRate, shaper_rate
 from bufferscope.analysis.fixing.targets import firewalls, linux, mikrotik, openwrt, provider, this_machine
-from bufferscope.base.errors import InputError
-from bufferscope.engines.local.facts import MachineFacts
+from bufferscope.base.errors import EngineError, InputError
+from bufferscope.engines.local.facts import MachineFacts, facts
 from bufferscope.metrics.records import RunRecords
 from bufferscope.store.live import live_of
 from bufferscope.store.verdict import Place
@@ -80,6 +80,19 @@ def is_for_this_machine(run: RunRecords, target: str | None) -> bool:
         return target == THIS_MACHINE
     queues = located(live).queues
     return bool(queues) and _usual(queues) == THIS_MACHINE
+
+
+def machine_of(run: RunRecords, target: str | None, interface: str | None = None) -> MachineFacts | None:
+    """What is known of this machine, if the advice depends on it; None if not, or if that cannot be found out.
+
+    `interface` counts if this machine was asked for. Raises `InputError` for a name that is no interface.
+    """
+    if not is_for_this_machine(run, target):
+        return None
+    try:
+        return facts(run.meta["summary"]["live"]["address"], interface if target == THIS_MACHINE else None)
+    except EngineError:
+        return None
 
 
 def _usual(queues: tuple[LocatedQueue, ...]) -> str:

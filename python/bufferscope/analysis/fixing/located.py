@@ -27,15 +27,19 @@ class LocatedQueue:
     """A queue, and what is known of it."""
 
     direction: Direction
+    """Whose packets wait in it: `up` or `down`."""
     place: Place
+    """Where it is."""
     location: Location
+    """The same with the link and the address."""
     answer: str
     """The answer of the verdict in words, with its probability."""
     phase: PhaseVerdict
+    """The verdict about the phase that shows it best."""
 
     @property
     def added_p95_ns(self) -> float | None:
-        """The 95th percentile of the delay that load adds in this direction."""
+        """The 95th percentile of the delay that load adds in this direction, in ns; infinite among lost probes."""
         return added_p95_ns(self.phase, self.direction)
 
 

@@ -47,12 +47,15 @@ class ShaperRate:
     """The rates for a shaper of one direction, in kbit/s."""
 
     direction: Direction
+    """What is shaped."""
     goodput_bps: float
-    """What was measured: payload."""
+    """What was measured, in bit/s of payload."""
     is_decile: bool
     """Whether that is the lower decile of single seconds; otherwise it is the mean."""
     phase: PhaseVerdict
+    """The verdict about the phase whose goodput it is."""
     margin: float
+    """The share of the rate that is left unused."""
     link_kbit: int
     """For a shaper that counts the bytes on the link."""
     packet_kbit: int
@@ -60,9 +63,11 @@ class ShaperRate:
     variation: float | None
     """The coefficient of variation of single seconds."""
     lowest_kbit: int
-    """The slowest second on the link, less the margin; so are the next two, without it."""
+    """The slowest second on the link, less the margin."""
     usual_kbit: int
+    """The measured goodput on the link."""
     highest_kbit: int
+    """The fastest second on the link."""
 
     @property
     def varies(self) -> bool:

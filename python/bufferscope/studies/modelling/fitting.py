@@ -11,6 +11,7 @@ from itertools import product
 
 import polars as pl
 
+from bufferscope.base.errors import InputError
 from bufferscope.running.stepping import Simulation
 from bufferscope.store.memory import MemoryRun
 from bufferscope.store.verdict import Direction, PhaseKind
@@ -53,7 +54,9 @@ class HeldPhase:
     """A phase, measured and modelled."""
 
     phase: MeasuredPhase
+    """What was measured in it."""
     modelled: PhaseResult
+    """The same numbers of the model."""
 
     @property
     def kind(self) -> PhaseKind:
@@ -66,7 +69,13 @@ class HeldPhase:
         return self.phase.result
 
     def rows(self) -> Iterator[tuple[str, float | None, float | None, bool]]:
-        """Each number with its name, as measured and as modelled, and whether the model fits."""
+        """Each number with its name, as measured and as modelled, and whether the model fits.
+
+        Yields
+        ------
+        tuple
+            The name with its unit, the measured and the modelled number, and whether they agree.
+        """
         for name, unit in (("p50", WITHIN_MS), ("p95", WITHIN_MS)):
             pair = getattr(self.measured, f"{name}_ms"), getattr(self.modelled, f"{name}_ms")
             yield f"round trip {name} (ms)", *pair, fits(*pair, unit)
@@ -85,14 +94,65 @@ class LineFit:
     """A fitted model."""
 
     line: MeasuredLine
+    """What was measured."""
     model: LineModel
+    """The line, as far as the measurement shows it."""
     phases: tuple[HeldPhase, ...]
+    """Each phase with load, measured and modelled."""
     notes: tuple[str, ...]
+    """What is not known, in sentences."""
 
     @property
     def fits(self) -> bool:
         """Whether the model behaves as the measurement did in every phase."""
         return bool(self.phases) and all(phase.fits for phase in self.phases)
+
+    def phase(self, kind: PhaseKind | None = None) -> HeldPhase:
+        """A phase.
+
+        Parameters
+        ----------
+        kind
+            `"download"`, `"upload"` or `"both"`. Default: the phase with the longest delay.
+
+        Returns
+        -------
+        HeldPhase
+            The phase, measured and modelled.
+
+        Raises
+        ------
+        InputError
+            This phase was not measured.
+        """
+        if kind is None:
+            return worst(self.phases)
+        found = next((each for each in self.phases if each.kind == kind), None)
+        if found is None:
+            there = ", ".join(each.kind for each in self.phases)
+            raise InputError(f"phase: {kind!r:.60} was not measured; there are {there}")
+        return found
+
+    def experiment(self, kind: PhaseKind | None = None) -> str:
+        """The experiment file of the model, for `run`, `choose` and `explain`.
+
+        Parameters
+        ----------
+        kind
+            The phase whose load the file has, as for `phase`.
+
+        Returns
+        -------
+        str
+            The file in TOML.
+
+        Raises
+        ------
+        InputError
+            This phase was not measured.
+        """
+        found = self.phase(kind)
+        return text(self.model, found.kind, found.phase.load_s)
 
 
 def fits(measured: float | None, modelled: float | None, within: float) -> bool:

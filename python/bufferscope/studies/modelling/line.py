@@ -28,10 +28,11 @@ class ModelledQueue:
     """One direction of the line."""
 
     rate_bps: float
-    """Of IP packets with an Ethernet header."""
+    """The rate of IP packets with an Ethernet header, in bit/s."""
     qdisc: str
+    """The queueing discipline: `bfifo`, `pfifo` or `fq_codel`."""
     limit_bytes: int | None
-    """Of a tail-drop queue."""
+    """The size of a tail-drop queue, in bytes."""
     is_known: bool
     """Whether the data show the queue; otherwise it is a guess that adds no delay."""
     steps: tuple[tuple[float, float], ...] = ()
@@ -44,19 +45,6 @@ class ModelledQueue:
             return None
         return max(round(self.limit_bytes / FRAME), LEAST_PACKETS)
 
-    def as_queue(self) -> dict[str, object]:
-        """The queue as experiment files have it."""
-        if self.limit_bytes is None:
-            return {"qdisc": self.qdisc}
-        packets = self.limit_packets
-        return {"qdisc": self.qdisc, "limit": f"{self.limit_bytes}b" if packets is None else f"{packets}p"}
-
-    def as_rate(self) -> object:
-        """The rate as experiment files have it."""
-        if not self.steps:
-            return _rate(self.rate_bps)
-        return [[f"{IDLE_S + at if at else 0:g}s", _rate(rate)] for at, rate in self.steps]
-
 
 @dataclass(frozen=True)
 class LineModel:
@@ -65,11 +53,15 @@ class LineModel:
     name: str
     """What follows `the line`: `to 203.0.113.9`, `of evening`."""
     rtt_ns: int
+    """The round trip of the idle path, in ns."""
     jitter_ns: int
-    """How far the propagation delay of each direction varies, uniformly."""
+    """How far the propagation delay of each direction varies, uniformly, in ns."""
     queues: Mapping[Direction, ModelledQueue]
+    """The queue and the rate of each direction."""
     flows: Mapping[Direction, int]
+    """The connections of the load in each direction."""
     congestion: str
+    """Their congestion control."""
     payload_share: float
     """The part of a frame that is payload."""
     shapers: Mapping[Direction, int] = field(default_factory=dict)
@@ -92,7 +84,7 @@ def text(model: LineModel, kind: PhaseKind, load_s: float) -> str:
         {
             "name": "line",
             "ends": ["modem", "provider"],
-            **{SIDES[way]: {"rate": queue.as_rate(), "queue": queue.as_queue()} for way, queue in model.queues.items()},
+            **{SIDES[way]: {"rate": _rate_of(queue), "queue": _queue_of(queue)} for way, queue in model.queues.items()},
         },
         {"name": "path", "ends": ["provider", "server"], "rate": FAST, "delay": half, **_wire(model)},
     ]
@@ -114,6 +106,21 @@ def text(model: LineModel, kind: PhaseKind, load_s: float) -> str:
         for entry in entries:
             lines += ["", f"[[{table}]]", *(f"{key} = {toml(value)}" for key, value in entry.items())]
     return "\n".join(lines) + "\n"
+
+
+def _queue_of(queue: ModelledQueue) -> dict[str, object]:
+    """The queue as experiment files have it."""
+    if queue.limit_bytes is None:
+        return {"qdisc": queue.qdisc}
+    packets = queue.limit_packets
+    return {"qdisc": queue.qdisc, "limit": f"{queue.limit_bytes}b" if packets is None else f"{packets}p"}
+
+
+def _rate_of(queue: ModelledQueue) -> object:
+    """The rate as experiment files have it."""
+    if not queue.steps:
+        return _rate(queue.rate_bps)
+    return [[f"{IDLE_S + at if at else 0:g}s", _rate(rate)] for at, rate in queue.steps]
 
 
 def _wire(model: LineModel) -> dict[str, object]:

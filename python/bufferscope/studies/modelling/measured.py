@@ -41,6 +41,7 @@ class PhaseResult:
     p50_ms: float | None
     """Round trips under load, in ms; None if that percentile is among lost probes."""
     p95_ms: float | None
+    """The 95th percentile of the same, in ms."""
     goodput_mbit: dict[Direction, float]
     """The mean goodput of each loaded direction, in Mbit/s; empty if it was not measured."""
 
@@ -50,9 +51,9 @@ class QueueEvidence:
     """What the data show of the queue of a direction."""
 
     kind: QueueKind
-    """`any`: a queue of a kind that only a comparison of models can tell."""
+    """`tail_drop`, `managed` (flow queueing) or `unknown`; `any`: there is one, and only models tell of which kind."""
     full_ns: int | None = None
-    """The delay that it adds when it is full."""
+    """The delay that it adds when it is full, in ns."""
     note: str | None = None
     """What is not known of it, in a sentence."""
 
@@ -62,12 +63,13 @@ class MeasuredDirection:
     """One loaded direction."""
 
     frame_bps: float
-    """The rate of IP packets with an Ethernet header."""
+    """The rate of IP packets with an Ethernet header, in bit/s."""
     is_given: bool
     """Whether the user gave the rate, because the data do not show it."""
     steps: tuple[tuple[float, float], ...]
     """A rate that varies: seconds after the beginning of the load, and bit/s; otherwise empty."""
     queue: QueueEvidence
+    """What the data show of its queue."""
     flows: tuple[int, ...]
     """The number of connections of the load; several if the data do not show it, of which the best is taken."""
     shaper_bps: float | None
@@ -81,8 +83,11 @@ class MeasuredPhase:
     """A phase with load."""
 
     kind: PhaseKind
+    """What was loaded: `download`, `upload` or `both`."""
     load_s: float
+    """How long, in s."""
     result: PhaseResult
+    """What was measured."""
     trips: Trips
     """What the round trips are: those of separate probes, or the smoothed ones of the load's own connections."""
 
@@ -94,14 +99,17 @@ class MeasuredLine:
     name: str
     """What follows `the line`: `to 203.0.113.9`, `of evening`."""
     rtt_ns: int
-    """The round trip of the idle path."""
+    """The round trip of the idle path, in ns."""
     jitter_ns: int
-    """How far the propagation delay of each direction varies, uniformly; 0: not noticeably."""
+    """How far the propagation delay of each direction varies, uniformly, in ns; 0: not noticeably."""
     congestion: str
+    """The congestion control of the load, by its name in Linux."""
     payload_share: float
     """The part of a frame that is payload."""
     directions: Mapping[Direction, MeasuredDirection]
+    """Those that were loaded."""
     phases: tuple[MeasuredPhase, ...]
+    """Those with load, each kind once."""
     notes: tuple[str, ...] = ()
     """What is not known, in sentences."""
 
