@@ -263,6 +263,8 @@ def measure(
     congestion: str | None = None,
     interface: str | None = None,
     at_most_s: int | None = None,
+    kernel_send_buffer: bool = False,
+    flood: bool = False,
     out: str | PathLike[str] = "results",
 ) -> "Run":
     """Measure this machine's connection to a server on which `bufferscope serve` runs.
@@ -288,6 +290,11 @@ def measure(
         The interface to measure. Default: that of the route to the server.
     at_most_s
         The longest that each phase may last, in seconds. Default: that of the program.
+    kernel_send_buffer
+        Let the load's send buffers grow as the kernel likes, as for most programs.
+    flood
+        After the load, send a flood of UDP packets in each direction, at twice the goodput for 5 s at most, to see the
+        worst case of the buffers. The server must accept it (`serve --accept-flood`).
     out
         The directory under which the run is stored.
 
@@ -312,7 +319,18 @@ def measure(
     from bufferscope.interop.live.measuring import measure as measured
 
     given = os.environ.get(TOKEN, "") if token is None else token
-    request = Request(host, given, tuple(phases), idle, flows, congestion, interface, at_most_s)
+    request = Request(
+        host,
+        given,
+        tuple(phases),
+        idle,
+        flows,
+        congestion,
+        interface,
+        at_most_s,
+        kernel_send_buffer=kernel_send_buffer,
+        flood=flood,
+    )
     return measured(request, Path(out)).run
 
 

@@ -49,6 +49,8 @@ def test_the_token_is_in_the_environment_and_never_an_argument(tmp_path: Path, m
         *("--congestion", "cubic", "--interface", "wlan0", "--at-most", "20"),
     ]
     assert Request("h", "t", idle=True).arguments() == ["measure", "h", "--events", "--idle"]
+    chosen = Request("h", "t", kernel_send_buffer=True, flood=True).arguments()
+    assert chosen == ["measure", "h", "--events", "--kernel-send-buffer", "--flood"]
 
 
 @pytest.mark.parametrize(

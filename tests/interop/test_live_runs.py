@@ -14,6 +14,7 @@ from livestreams import BEGIN, LOADS, LOST_DOWN, LOST_UP, MS, PHASES, SECOND
 
 import bufferscope as bs
 from bufferscope import _core, metrics
+from bufferscope.analysis import live as words
 from bufferscope.base.errors import EngineError, InputError, StoreError
 from bufferscope.engines.live import program
 from bufferscope.engines.live.program import Request
@@ -123,6 +124,38 @@ def test_a_stored_measurement_is_judged_as_it_was_when_it_was_made(run: Run) -> 
     uplink = next(phase for phase in found["phases"] if phase["kind"] == "upload")["where"][0]
     assert uplink["direction"] == "up"
     assert "router_uplink" in {place["place"] for place in uplink["answer"]["locations"]}
+
+
+def test_hops_of_tcp_and_floods_are_stored_and_shown(tmp_path: Path) -> None:
+    observed = livestreams.observations()
+    hop = {"end": "client", "ttl": 1, "address": "192.168.1.1", "rtt_ns": 2 * MS, "kind": "exceeded", "mpls": False}
+    observed["phases"][0]["tcp_ladder"] = [{"t_ns": BEGIN + SECOND, **hop}]
+    observed["floods"] = [
+        {
+            "direction": "up", "peak_bps": 20_000_000, "start_ns": BEGIN + 22 * SECOND, "end_ns": BEGIN + 23 * SECOND,
+            "sent_packets": 1000, "received_packets": 600,
+            "rtts": [[BEGIN + 22 * SECOND, 10 * MS], [BEGIN + 22 * SECOND + 20 * MS, None]],
+            "received": [[BEGIN + 22 * SECOND, 0], [BEGIN + 23 * SECOND, 1_250_000]],
+        }
+    ]  # fmt: skip
+    worst = {"direction": "up", "delay_ns": 300 * MS, "rate_bps": 10**7, "bytes": 375_000, "loss": 0.4, "full": True}
+    events = livestreams.complete()
+    end = events[-1]
+    events[-1] = {**end, "observations": observed, "verdict": {**end["verdict"], "worst_cases": [worst]}}
+    found = measured(tmp_path, events)
+    assert found.hops.filter(ladder="client_tcp").select("ttl", "address").rows() == [(1, "192.168.1.1")]
+    flood = found.meta["summary"]["live"]["floods"][0]
+    assert (flood["start_ns"], flood["rtts"][1]) == (22 * SECOND, [22 * SECOND + 20 * MS, None])
+    again = rebuilding.observations(found)
+    assert again["phases"][0]["tcp_ladder"] == [{"t_ns": SECOND, **hop}]
+    assert again["floods"] == [flood]
+    assert words.worst_cases(found.meta["summary"]["live"]["verdict"]).rows == (
+        ("up", "300", "375", "10", "40 %", "yes"),
+    )
+    flood_without_value = {**observed["floods"][0], "received": [[BEGIN]]}
+    events[-1] = {**end, "observations": {**observed, "floods": [flood_without_value]}}
+    with pytest.raises(EngineError, match=r"floods\[0\].received\[0\]"):
+        measured(tmp_path, events)
 
 
 def test_other_json_is_no_observation() -> None:

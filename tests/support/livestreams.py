@@ -72,6 +72,7 @@ def _phase(kind: str) -> dict[str, Any]:
             for t in every["slow"] for name in (("connect", "exchange", "self") if ways else ("connect",))
         ],
         "ladder": [_hop(kind, start + (t + 7 * ttl) * MS, ttl, t / 1000) for t in every["slow"] for ttl in (1, 2, 3)],
+        "tcp_ladder": [],
         "stages": [
             {"t_ns": start + t * MS, "end": "client", "stage": "qdisc", "delay_ns": 4000} for t in every["slow"]
         ],

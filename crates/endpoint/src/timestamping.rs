@@ -6,6 +6,7 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::libc;
+use nix::sys::socket::{SockaddrLike, SockaddrStorage};
 
 use crate::options::set_int;
 
@@ -62,12 +63,25 @@ const CONTROL_WORDS: usize = 4;
 /// Writes to a non-blocking TCP socket and asks for the stamps of the last byte written: when it enters the queueing
 /// discipline, when the driver takes it, and when it is acknowledged. Returns how many bytes the kernel took.
 pub fn write_stamped(socket: &OwnedFd, content: &[IoSlice<'_>]) -> io::Result<usize> {
-    let flags = OF_DEPARTURE | libc::SOF_TIMESTAMPING_TX_ACK;
+    send_with(socket, content, None, OF_DEPARTURE | libc::SOF_TIMESTAMPING_TX_ACK)
+}
+
+/// Sends a datagram of a socket that stamps departures ([`stamp_datagrams`]) without stamps.
+pub fn send_unstamped(socket: &OwnedFd, content: &[IoSlice<'_>], to: &SockaddrStorage) -> io::Result<usize> {
+    send_with(socket, content, Some(to), 0)
+}
+
+fn send_with(socket: &OwnedFd, content: &[IoSlice<'_>], to: Option<&SockaddrStorage>, flags: u32) -> io::Result<usize> {
     let mut control = [0_u64; CONTROL_WORDS];
     // SAFETY: a message header of zeros is valid. The control message lies within `control`, which is aligned as its
-    // header requires; `IoSlice` has the layout of `iovec`; the kernel writes to none of these.
+    // header requires; `IoSlice` has the layout of `iovec`; the address is valid for its length; the kernel writes to none of
+    // these.
     let sent = unsafe {
         let mut message: libc::msghdr = std::mem::zeroed();
+        if let Some(to) = to {
+            message.msg_name = to.as_ptr().cast_mut().cast();
+            message.msg_namelen = to.len();
+        }
         message.msg_iov = content.as_ptr().cast::<libc::iovec>().cast_mut();
         message.msg_iovlen = content.len() as _;
         message.msg_control = control.as_mut_ptr().cast();

@@ -13,6 +13,8 @@ use crate::wire::token::Token;
 pub mod control;
 pub mod exchanges;
 mod first_hop;
+mod flood;
+mod flooding;
 mod flows;
 pub mod level;
 pub mod monitor;
@@ -45,6 +47,8 @@ pub struct Settings {
     pub interface: Option<String>,
     /// The longest time of a loaded phase.
     pub at_most: Duration,
+    /// Whether the load is followed by a flood in each direction, if the server accepts it.
+    pub flood: bool,
     /// Time between two echoes.
     pub interval: Duration,
     /// The time of the idle phase. Each hop answers about once a second.

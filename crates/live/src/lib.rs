@@ -4,6 +4,7 @@ pub mod client;
 pub mod command;
 pub mod cookie;
 pub mod departures;
+pub mod flood;
 pub mod ladder;
 pub mod load;
 pub mod local;

@@ -57,6 +57,9 @@ pub struct EndFacts {
     pub kernel: String,
     /// What could not be found out, in words.
     pub unknown: Vec<String>,
+    /// At the server: the highest rate of a flood that it accepts, in bit/s; `None`: it accepts none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accepts_flood_bps: Option<u64>,
 }
 
 /// The state of this end's queues at one time. Counters count from an arbitrary start.

@@ -1,5 +1,6 @@
 //! What the two ends record during a test.
 
+use bufferscope_verdict::input::Direction;
 pub use bufferscope_verdict::input::{AnswerKind, Stage};
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +91,39 @@ pub struct LocalRow {
     pub sample: LocalSample,
 }
 
+/// A flood, at the client.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FloodRow {
+    /// Its direction.
+    pub direction: Direction,
+    /// The highest rate that it was to have, in bit/s, headers included.
+    pub peak_bps: u64,
+    /// When it began.
+    pub start_ns: u64,
+    /// When it ended.
+    pub end_ns: u64,
+    /// Packets that were sent; downwards: up to the last one that arrived.
+    pub sent_packets: u64,
+    /// Packets that arrived.
+    pub received_packets: u64,
+    /// Bytes that had arrived by times of the receiver's clock, headers included.
+    pub received: Vec<(u64, u64)>,
+}
+
+impl Default for FloodRow {
+    fn default() -> Self {
+        Self {
+            direction: Direction::Up,
+            peak_bps: 0,
+            start_ns: 0,
+            end_ns: 0,
+            sent_packets: 0,
+            received_packets: 0,
+            received: Vec::new(),
+        }
+    }
+}
+
 /// What one end has recorded of its own sending and of its machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -107,6 +141,9 @@ pub struct EndRecords {
     pub goodput: Vec<GoodputRow>,
     /// Its own queues.
     pub local: Vec<LocalRow>,
+    /// Its floods.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub floods: Vec<FloodRow>,
     /// Why connections of the load failed, in words.
     pub failures: Vec<String>,
     /// The congestion control of its load connections, as the kernel reports it.

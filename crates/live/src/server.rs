@@ -20,6 +20,7 @@ mod accepting;
 pub mod allow;
 pub mod certificate;
 mod control;
+mod flood;
 pub mod gate;
 pub mod ledger;
 pub mod limits;
@@ -115,7 +116,7 @@ pub async fn serve(
     for &address in &settings.listen {
         let listener = listen(address)?;
         let bound = listener.local_addr()?;
-        sockets.push(ProbeSocket::open(bound, None)?);
+        sockets.push(Arc::new(ProbeSocket::open(bound, None)?));
         listeners.push(listener);
     }
     let addresses: Vec<_> = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<_>>()?;
@@ -168,7 +169,11 @@ pub async fn serve(
 }
 
 /// Answers the probes of a socket on a thread of its own.
-fn answer_probes(socket: ProbeSocket, server: &Arc<Server>, stop: &Arc<AtomicBool>) -> std::thread::JoinHandle<()> {
+fn answer_probes(
+    socket: Arc<ProbeSocket>,
+    server: &Arc<Server>,
+    stop: &Arc<AtomicBool>,
+) -> std::thread::JoinHandle<()> {
     let (server, stop) = (Arc::clone(server), Arc::clone(stop));
     std::thread::spawn(move || {
         let responder =

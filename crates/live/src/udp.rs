@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bufferscope_endpoint::error_queue::{Notice, nanoseconds, report_errors, take_notice};
 use bufferscope_endpoint::options::{set_buffer, set_int};
-use bufferscope_endpoint::timestamping::stamp_datagrams;
+use bufferscope_endpoint::timestamping::{send_unstamped, stamp_datagrams};
 use nix::errno::Errno;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
@@ -33,6 +33,8 @@ const ATTEMPTS: usize = 4;
 pub struct Arrival {
     /// It.
     pub packet: Packet,
+    /// Its length.
+    pub bytes: usize,
     /// Who sent it.
     pub from: SocketAddr,
     /// When the kernel received it, on the real-time clock.
@@ -58,7 +60,7 @@ impl Datagram {
     /// The probe that it is; `None` if it is something else.
     pub fn probe(&self, buffer: &[u8]) -> Option<Arrival> {
         let Self { length, from, at_ns, by_kernel } = *self;
-        Packet::parse(&buffer[..length]).map(|packet| Arrival { packet, from, at_ns, by_kernel })
+        Packet::parse(&buffer[..length]).map(|packet| Arrival { packet, bytes: length, from, at_ns, by_kernel })
     }
 }
 
@@ -127,6 +129,24 @@ impl ProbeSocket {
                 Err(Errno::EAGAIN | Errno::ENOBUFS) => return Ok(false),
                 Err(error) if is_about_earlier_packets(error) => {}
                 Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Sends a packet of a flood, padded with these bytes and without stamps. Returns whether it could be sent.
+    pub fn send_flood(&self, packet: &Packet, padding: &[u8], to: SocketAddr) -> io::Result<bool> {
+        let bytes = packet.bytes();
+        let content = [io::IoSlice::new(&bytes), io::IoSlice::new(padding)];
+        let to = SockaddrStorage::from(to);
+        for _ in 0..ATTEMPTS {
+            match send_unstamped(&self.socket, &content, &to) {
+                Ok(_) => return Ok(true),
+                Err(error) => match error.raw_os_error().map(Errno::from_raw) {
+                    Some(Errno::EAGAIN | Errno::ENOBUFS) => return Ok(false),
+                    Some(errno) if is_about_earlier_packets(errno) => {}
+                    _ => return Err(error),
+                },
             }
         }
         Ok(false)

@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 pub struct Observations {
     /// The phases, in any order; a kind may occur several times.
     pub phases: Vec<Phase>,
+    /// The floods after the load, at most one in each direction.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub floods: Vec<Flood>,
     /// The machines at the two ends.
     pub ends: Ends,
     /// How the test was made.
@@ -152,6 +155,27 @@ pub struct Phase {
     pub goodput: Vec<GoodputSample>,
     /// The state of the ends.
     pub local: Vec<LocalSample>,
+}
+
+/// UDP packets in one direction whose rate grew beyond that of the path, so that its longest buffer filled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Flood {
+    /// Their direction.
+    pub direction: Direction,
+    /// The highest rate, headers included.
+    pub peak_bps: u64,
+    /// When it began.
+    pub start_ns: i64,
+    /// When it ended.
+    pub end_ns: i64,
+    /// Packets that were sent; downwards: up to the last one that arrived.
+    pub sent_packets: u64,
+    /// Packets that arrived.
+    pub received_packets: u64,
+    /// The echoes in the meantime: when each was sent, and its round-trip time; missing: no reply came.
+    pub rtts: Vec<(i64, Option<i64>)>,
+    /// Bytes that had arrived by these times, headers included.
+    pub received: Vec<(i64, u64)>,
 }
 
 /// A UDP echo.

@@ -32,6 +32,7 @@ mod tcp_only;
 mod tcp_path;
 pub mod verdict;
 mod words;
+mod worst;
 
 pub use input::Observations;
 pub use verdict::Verdict;
@@ -64,6 +65,7 @@ fn judge_echoes(observations: &Observations, locates: bool) -> Verdict {
         phases.iter_mut().for_each(|phase| phase.locations.clear());
     }
     let idle = baseline.idle(&observations.phases);
+    let worst_cases = worst::worst_cases(observations, &baseline);
     let mut warnings = evidence::warnings(observations, &baseline, lengths, &phases);
     warnings.extend(tcp_path::difference(observations));
     for note in notes {
@@ -74,11 +76,12 @@ fn judge_echoes(observations: &Observations, locates: bool) -> Verdict {
     Verdict {
         grade: phases.iter().filter_map(|phase| phase.grade).max(),
         grade_table: grade::table(),
-        sentences: sentences::sentences(observations, &idle, &phases),
+        sentences: sentences::sentences(observations, &idle, &phases, &worst_cases),
         warnings,
         evidence: evidence::evidence(&idle, &phases),
         idle,
         phases,
+        worst_cases,
     }
 }
 

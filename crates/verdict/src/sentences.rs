@@ -3,19 +3,24 @@
 use crate::cure::cure;
 use crate::input::{Direction, Observations};
 use crate::outcome::{name, phase_name};
-use crate::verdict::{Answer, Idle, OutcomeKind, PhaseVerdict, Where};
-use crate::words::{count, delay, percent, rate};
+use crate::verdict::{Answer, Idle, OutcomeKind, PhaseVerdict, Where, WorstCase};
+use crate::words::{count, delay, percent, rate, size};
 
 /// A queue that is shorter than this is not worth a place in a sentence beside a longer one.
 const NOTICEABLE_NS: i64 = 10_000_000;
 
 /// The five sentences.
-pub(crate) fn sentences(observations: &Observations, idle: &Idle, phases: &[PhaseVerdict]) -> [String; 5] {
+pub(crate) fn sentences(
+    observations: &Observations,
+    idle: &Idle,
+    phases: &[PhaseVerdict],
+    worst_cases: &[WorstCase],
+) -> [String; 5] {
     let worst = worst(phases);
     let slowest = phases.iter().max_by_key(|phase| added(phase));
     [
         speed(phases),
-        latency(idle, slowest),
+        format!("{}{}", latency(idle, slowest), at_worst(worst_cases)),
         place(worst, phases),
         certainty(worst, phases),
         cure(observations, worst, phases),
@@ -77,6 +82,21 @@ fn latency(idle: &Idle, worst: Option<&PhaseVerdict>) -> String {
             percent(loaded.lost as f64 / loaded.count.max(1) as f64)
         ),
         (None, None) => format!("A round trip took {unloaded} on the idle connection; {under} was not measured."),
+    }
+}
+
+/// What floods have shown, behind the sentence about the delay.
+fn at_worst(worst_cases: &[WorstCase]) -> String {
+    let cases = worst_cases.iter().map(|case| {
+        let least = if case.full { "" } else { "at least " };
+        let bytes = case.bytes.map_or(String::new(), |bytes| format!(" (a buffer of {})", size(bytes as f64)));
+        format!("{least}{} to the {}{bytes}", delay(case.delay_ns as f64), name(case.direction))
+    });
+    let cases: Vec<String> = cases.collect();
+    if cases.is_empty() {
+        String::new()
+    } else {
+        format!(" In the worst case, a flood of packets, it adds {}.", cases.join(" and "))
     }
 }
 

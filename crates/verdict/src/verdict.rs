@@ -12,6 +12,9 @@ pub struct Verdict {
     pub idle: Idle,
     /// The loaded phases, in the order of their beginning.
     pub phases: Vec<PhaseVerdict>,
+    /// What floods have shown; empty without a flood.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub worst_cases: Vec<WorstCase>,
     /// The worst grade of the phases; missing if no phase has one.
     pub grade: Option<Grade>,
     /// How grades are given.
@@ -22,6 +25,23 @@ pub struct Verdict {
     pub warnings: Vec<String>,
     /// The facts that the verdict rests on.
     pub evidence: Vec<Fact>,
+}
+
+/// The worst case of the longest buffer in a direction, from a flood.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorstCase {
+    /// The direction.
+    pub direction: Direction,
+    /// The largest standing delay over the idle median: the median of the worst quarter of a second.
+    pub delay_ns: i64,
+    /// The rate at which packets arrived meanwhile, headers included; missing: too few counts.
+    pub rate_bps: Option<u64>,
+    /// Delay x rate.
+    pub bytes: Option<u64>,
+    /// The part of the flood that was lost.
+    pub loss: f64,
+    /// Whether the buffer was full: the delay had stopped growing, and packets were lost. Otherwise it may be larger.
+    pub full: bool,
 }
 
 /// What the idle path looks like, and what counts as a rise of its delay.

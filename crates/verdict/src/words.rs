@@ -30,6 +30,12 @@ pub(crate) fn rate(bps: f64) -> String {
     }
 }
 
+/// A size: `870 kB`, `1.2 MB`.
+pub(crate) fn size(bytes: f64) -> String {
+    let kilobytes = bytes.max(0.0) / 1e3;
+    if kilobytes < 999.5 { format!("{kilobytes:.0} kB") } else { format!("{} MB", trimmed(kilobytes / 1e3)) }
+}
+
 /// A part as a percentage: `96 %`.
 pub(crate) fn percent(part: f64) -> String {
     let percent = part * 100.0;
@@ -57,6 +63,7 @@ mod tests {
         assert_eq!(delays, ["0 ms", "3.2 ms", "3 ms", "10 ms", "47 ms", "1 s", "1.2 s", "250 s"]);
         let rates = [870_400.0, 999_900.0, 9.44e6, 93.2e6, 1.23e9].map(rate);
         assert_eq!(rates, ["870 kbit/s", "1 Mbit/s", "9.4 Mbit/s", "93 Mbit/s", "1.2 Gbit/s"]);
+        assert_eq!([870_400.0, 999_900.0, 1.23e6].map(size), ["870 kB", "1 MB", "1.2 MB"]);
         assert_eq!([0.0, 0.004, 0.963].map(percent), ["0 %", "0.4 %", "96 %"]);
         assert_eq!([count(1, "hop"), count(2, "hop")], ["1 hop", "2 hops"]);
     }

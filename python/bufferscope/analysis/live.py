@@ -90,6 +90,23 @@ def directions(verdict: LiveVerdict) -> TextTable:
     return TextTable("Each direction under load", columns, rows)
 
 
+def worst_cases(verdict: LiveVerdict) -> TextTable:
+    """The worst case of the buffers, which a flood has shown, beside what the load filled."""
+    rows = tuple(
+        (
+            WAYS[each["direction"]],
+            ms(each["delay_ns"]),
+            UNKNOWN if each["bytes"] is None else number(round(each["bytes"] / 1000)),
+            mbit(each["rate_bps"]),
+            percent(each["loss"]),
+            "yes" if each["full"] else "no: it may be larger",
+        )
+        for each in verdict.get("worst_cases", ())
+    )
+    columns = ("Direction", "Standing (ms)", "Buffer (kB)", "Rate (Mbit/s)", "Lost", "Full")
+    return TextTable("Worst case, by a flood", columns, rows)
+
+
 def locations(verdict: LiveVerdict) -> TextTable:
     """In which queue the delay is, with probabilities: the places with at least half a per cent."""
     rows = tuple(

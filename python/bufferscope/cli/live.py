@@ -56,7 +56,12 @@ def print_live(run: Run) -> None:
     verdict = live["verdict"]
     print_sentences(run)
     print_table(words.episodes(live, run.meta["started"]))
-    for table in (words.numbers(verdict), words.directions(verdict), words.locations(verdict)):
+    for table in (
+        words.numbers(verdict),
+        words.directions(verdict),
+        words.worst_cases(verdict),
+        words.locations(verdict),
+    ):
         print_table(table)
     for phase in verdict["phases"]:
         print_table(words.ladder(phase))

@@ -70,6 +70,22 @@ def measure(
             show_default=False,
         ),
     ] = None,
+    kernel_send_buffer: Annotated[
+        bool,
+        typer.Option(
+            "--kernel-send-buffer",
+            help="Let the load's send buffers grow as the kernel likes, as for most programs, to see how long "
+            "data waits there.",
+        ),
+    ] = False,
+    flood: Annotated[
+        bool,
+        typer.Option(
+            "--flood",
+            help="After the load, send a flood of UDP packets in each direction, at twice the goodput for 5 s at most, "
+            "to see the worst case of the buffers. The server must accept it (serve --accept-flood).",
+        ),
+    ] = False,
     at_most: options.AtMost = None,
     continuous: Annotated[
         bool,
@@ -116,6 +132,8 @@ Ctrl-C ends that and stores the run.
 
       BUFFERSCOPE_TOKEN=TOKEN bufferscope measure example.org --phases upload
 
+      bufferscope measure example.org --token-file token --flood
+
       bufferscope measure example.org --token-file token --continuous --for 12h --load-every 6h
 
       bufferscope measure example.org --token-file token --json | jq -r '.verdict.grade'
@@ -141,6 +159,8 @@ Ctrl-C ends that and stores the run.
         continuous,
         _seconds("--for", lasts),
         _seconds("--load-every", load_every),
+        kernel_send_buffer,
+        flood,
     )
     silent = quiet or json
     directory = options.page(report, no_report, silent, Path("report") / experiment(request))

@@ -64,7 +64,13 @@ def view(run: "Run") -> LiveView | None:
         for where in phase["where"]
     )
     happened = words.episodes(live, run.meta["started"])
-    tables = (happened, words.locations(verdict), words.directions(verdict), words.grades(verdict))
+    tables = (
+        happened,
+        words.locations(verdict),
+        words.directions(verdict),
+        words.worst_cases(verdict),
+        words.grades(verdict),
+    )
     folded = (*(words.ladder(phase) for phase in verdict["phases"]), words.evidence(verdict))
     return LiveView(
         answers=answers,

@@ -5,13 +5,15 @@ what was observed: which echoes were lost on their way to the server, and how bu
 """
 
 from collections.abc import Mapping
-from typing import NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
-from bufferscope.store.typed import Series, check_of
-from bufferscope.store.verdict import EndName, Episode, LiveVerdict, MonitorSummary, PhaseKind
+from bufferscope.store.typed import Count, Series, check_of
+from bufferscope.store.verdict import Direction, EndName, Episode, LiveVerdict, MonitorSummary, PhaseKind
 
 LOADED: tuple[PhaseKind, ...] = ("download", "upload", "both")
 """The phases with a load."""
+OVER_TCP = "client_tcp"
+"""The ladder of the client's SYNs in the table `hops`."""
 
 
 class PathEnd(TypedDict, total=False):
@@ -50,6 +52,28 @@ class PhaseSummary(TypedDict):
     """How busy each end's processors were: `t_ns/busiest/softirq` for each sample, shares from 0 to 1."""
 
 
+MOST_FLOODS = 2
+"""One in each direction."""
+MOST_COUNTS = 20_000
+"""The most echoes, and the most counts, of a flood."""
+
+
+class Flood(TypedDict):
+    """UDP packets whose rate grew beyond that of the path; times count from the run's time 0."""
+
+    direction: Direction
+    peak_bps: Count
+    """The highest rate, headers included."""
+    start_ns: int
+    end_ns: int
+    sent_packets: Count
+    received_packets: Count
+    rtts: Annotated[list[list[int | None]], MOST_COUNTS]
+    """The echoes in the meantime: when each was sent, and its round trip (null: no reply came)."""
+    received: Annotated[list[list[int]], MOST_COUNTS]
+    """Times, and the bytes that had arrived by then."""
+
+
 class EndProgram(TypedDict, total=False):
     """The program at one end."""
 
@@ -77,6 +101,8 @@ class LiveMeasurement(TypedDict):
     parameters: dict[str, object]
     ends: PathEnds
     phases: list[PhaseSummary]
+    floods: NotRequired[Annotated[list[Flood], MOST_FLOODS]]
+    """Only with `measure --flood`."""
     accuracy: Accuracy
     verdict: LiveVerdict
     monitor: NotRequired[MonitorSummary]

@@ -4,7 +4,7 @@ Delays are integer nanoseconds, rates bit/s, sizes bytes, probabilities and shar
 known is null.
 """
 
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from bufferscope.store.typed import Count
 
@@ -265,12 +265,27 @@ class MonitorSummary(TypedDict):
     loads: Count
 
 
+class WorstCase(TypedDict):
+    """The worst case of the longest buffer in a direction, from a flood."""
+
+    direction: Direction
+    delay_ns: int
+    """The largest standing delay over the idle median."""
+    rate_bps: int | None
+    bytes: int | None
+    loss: float
+    full: bool
+    """Whether the buffer was full; otherwise it may be larger."""
+
+
 class LiveVerdict(TypedDict):
     """The verdict about a live measurement."""
 
     idle: Idle
     phases: list[PhaseVerdict]
     """The loaded phases, in the order of their beginning."""
+    worst_cases: NotRequired[list[WorstCase]]
+    """Only with `measure --flood`."""
     grade: Grade | None
     grade_table: GradeTable
     sentences: list[str]

@@ -2,13 +2,13 @@
 
 use bufferscope_verdict::Observations;
 use bufferscope_verdict::input::{
-    AnswerKind, Direction, Echo, End, EndName, Ends, FlowSample, GoodputSample, LadderProbe, LocalSample, Lost,
+    AnswerKind, Direction, Echo, End, EndName, Ends, Flood, FlowSample, GoodputSample, LadderProbe, LocalSample, Lost,
     Parameters, Phase, StageDelay, TcpProbe, TcpProbeKind,
 };
 
 use super::{Measurement, PhaseRecord};
 use crate::local::EndFacts;
-use crate::records::{EndRecords, FlowRow, LadderRow, LocalRow};
+use crate::records::{EndRecords, FloodRow, FlowRow, LadderRow, LocalRow};
 
 /// The observations of a test, by phase. Times are nanoseconds since its beginning, on the client's clock. Rows from
 /// between two phases are left out.
@@ -66,10 +66,12 @@ pub fn observations(measurement: &Measurement, interval_ns: u64) -> Observations
     if let Some(server) = &measurement.server {
         sort.end(&server.end, EndName::Server, |t_ns| clock.server(t_ns));
     }
+    let floods = measurement.client.floods.iter().map(|row| flood(measurement, &clock, row)).collect();
     let server_distance = measurement.server.as_ref().and_then(|server| distance(&server.end.ladder));
     let server_facts = measurement.server.as_ref().map_or(&measurement.welcome.end, |server| &server.facts);
     Observations {
         phases,
+        floods,
         ends: Ends {
             client: end(&measurement.facts, measurement.distance.or_else(|| distance(&measurement.client.tcp_ladder))),
             server: end(server_facts, server_distance),
@@ -83,6 +85,26 @@ pub fn observations(measurement: &Measurement, interval_ns: u64) -> Observations
                 .or_else(|| measurement.server.as_ref().and_then(|server| server.end.congestion.clone())),
             mtu_bytes: None,
         },
+    }
+}
+
+/// A flood, with the echoes of its time.
+fn flood(measurement: &Measurement, clock: &Clock, row: &FloodRow) -> Flood {
+    let times = row.start_ns..=row.end_ns;
+    let echoes = measurement.probes.iter().filter(|probe| probe.ttl == 0 && times.contains(&probe.t_ns));
+    let received = row.received.iter().map(|&(t_ns, bytes)| match row.direction {
+        Direction::Up => (clock.server(t_ns), bytes),
+        Direction::Down => (clock.client(t_ns), bytes),
+    });
+    Flood {
+        direction: row.direction,
+        peak_bps: row.peak_bps,
+        start_ns: clock.client(row.start_ns),
+        end_ns: clock.client(row.end_ns),
+        sent_packets: row.sent_packets,
+        received_packets: row.received_packets,
+        rtts: echoes.map(|probe| (clock.client(probe.t_ns), probe.rtt_ns().map(signed))).collect(),
+        received: received.collect(),
     }
 }
 

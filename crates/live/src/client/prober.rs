@@ -245,7 +245,7 @@ impl<'a> Prober<'a> {
                     self.socket.send_with_ttl(&reply, 0, None)?;
                 }
             }
-            Kind::Request | Kind::LadderReply => return Ok(()),
+            Kind::Request | Kind::LadderReply | Kind::Flood => return Ok(()),
         }
         log.heard_ns = monotonic_ns();
         Ok(())

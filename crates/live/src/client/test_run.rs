@@ -19,7 +19,7 @@ use crate::time::{ClockWatch, MS, SECOND, monotonic_ns, realtime_ns};
 use crate::wire::control::{Answer, PhaseKind, Request, Welcome};
 use crate::wire::load::{Key, Opening, Purpose, parse_key};
 
-const TICK: Duration = Duration::from_millis(100);
+pub(super) const TICK: Duration = Duration::from_millis(100);
 /// If nothing is heard for this long, the server or the path to it is gone.
 const SILENCE_NS: u64 = 8 * SECOND;
 /// UDP must be answered within this time.
@@ -39,31 +39,36 @@ const RECORDS: Duration = Duration::from_secs(30);
 
 /// A running test.
 pub(super) struct TestRun<'a> {
-    settings: &'a Settings,
+    pub(super) settings: &'a Settings,
     interrupted: &'a AtomicBool,
     control: Control,
-    welcome: Welcome,
+    pub(super) welcome: Welcome,
     key: Key,
     local: Local,
     clock: ClockWatch,
     start_ns: u64,
-    start_monotonic_ns: u64,
-    log: SharedLog,
+    pub(super) start_monotonic_ns: u64,
+    pub(super) log: SharedLog,
     exchanges: exchanges::Exchanges,
     syns: Arc<std::sync::Mutex<syn_ladder::Found>>,
     stop: Arc<AtomicBool>,
     threads: Vec<std::thread::JoinHandle<()>>,
     phases: Vec<PhaseRecord>,
-    client: EndRecords,
+    pub(super) client: EndRecords,
     marks: Vec<(bool, u64, u64)>,
     /// Bytes received by the loads of earlier phases.
     received: u64,
     heard: (u64, u64),
     last_alive_ns: u64,
     /// Whether UDP is not answered: then new TCP connections show the round trip.
-    over_tcp: bool,
+    pub(super) over_tcp: bool,
     /// When the server said something over TCP, on the monotonic clock.
     said_ns: u64,
+    /// Requests that the server has not noted yet.
+    pub(super) open_requests: u64,
+    /// The highest mean goodput of a phase, down and up, in bit/s.
+    pub(super) goodput_bps: [f64; 2],
+    pub(super) warnings: Vec<String>,
 }
 
 impl<'a> TestRun<'a> {
@@ -113,6 +118,9 @@ impl<'a> TestRun<'a> {
             last_alive_ns: now_ns,
             over_tcp: false,
             said_ns: now_ns,
+            open_requests: 0,
+            goodput_bps: [0.0; 2],
+            warnings: Vec::new(),
             welcome,
         })
     }
@@ -133,6 +141,9 @@ impl<'a> TestRun<'a> {
         }));
         for (at, &kind) in self.settings.phases.iter().enumerate() {
             let is_last = at + 1 == self.settings.phases.len();
+            if kind == PhaseKind::CoolDown && self.settings.flood {
+                self.floods(report).await?;
+            }
             self.phase(kind, report).await?;
             if (kind.loads(Direction::Down) || kind.loads(Direction::Up)) && !is_last {
                 self.drain().await?;
@@ -206,12 +217,16 @@ impl<'a> TestRun<'a> {
             }));
         };
         self.last_phase().end_ns = realtime_ns();
+        let directions = [Direction::Down, Direction::Up];
+        for ((most, rate), direction) in self.goodput_bps.iter_mut().zip(rates.mean()).zip(directions) {
+            *most = most.max(rate.filter(|_| kind.loads(direction)).unwrap_or(0.0));
+        }
         self.end_load(loads);
         ended
     }
 
     /// Waits until the queues that the load has filled are empty again.
-    async fn drain(&mut self) -> Result<(), Early> {
+    pub(super) async fn drain(&mut self) -> Result<(), Early> {
         self.request(&Request::Phase { phase: PhaseKind::Idle }).await?;
         let idle_ns = self.idle_rtt_ns();
         let begun = tokio::time::Instant::now();
@@ -229,7 +244,7 @@ impl<'a> TestRun<'a> {
     }
 
     /// Whether the test can go on.
-    async fn check(&mut self) -> Result<(), Early> {
+    pub(super) async fn check(&mut self) -> Result<(), Early> {
         if self.interrupted.load(Ordering::Relaxed) {
             return Err(Early::of("it was interrupted"));
         }
@@ -259,14 +274,18 @@ impl<'a> TestRun<'a> {
         while let Some(answer) = self.control.poll() {
             match answer {
                 Ok(Answer::Refused { reason }) => return Err(Early::of(reason)),
-                Ok(_) => self.said_ns = now_ns,
+                Ok(_) => {
+                    self.said_ns = now_ns;
+                    self.open_requests = self.open_requests.saturating_sub(1);
+                }
                 Err(_) => return Err(Early::without_server("the server closed the connection")),
             }
         }
         Ok(())
     }
 
-    async fn request(&mut self, request: &Request) -> Result<(), Early> {
+    pub(super) async fn request(&mut self, request: &Request) -> Result<(), Early> {
+        self.open_requests += 1;
         self.control.ask(request, Duration::from_nanos(SILENCE_NS)).await.map_err(Early::of)
     }
 
@@ -316,7 +335,7 @@ impl<'a> TestRun<'a> {
     }
 
     /// Round trips of the echoes since a time: when each was sent after that, and how long it took.
-    fn echoes_since(&self, start_ns: u64) -> Vec<(u64, u64)> {
+    pub(super) fn echoes_since(&self, start_ns: u64) -> Vec<(u64, u64)> {
         if self.over_tcp {
             let found = self.exchanges.lock().unwrap_or_else(PoisonError::into_inner);
             let since = found.iter().filter(|exchange| exchange.t_ns >= start_ns);
@@ -336,7 +355,7 @@ impl<'a> TestRun<'a> {
         log.probes.iter().filter(|probe| probe.ttl == 0).filter_map(Probe::rtt_ns).min().unwrap_or(0)
     }
 
-    fn last_rtt_ns(&self) -> Option<u64> {
+    pub(super) fn last_rtt_ns(&self) -> Option<u64> {
         if self.over_tcp {
             let found = self.exchanges.lock().unwrap_or_else(PoisonError::into_inner);
             return found.iter().rev().find_map(|exchange| exchange.connect_ns);
@@ -375,7 +394,7 @@ impl<'a> TestRun<'a> {
                 let _ = thread.join();
             }
         }
-        let mut warnings = Vec::new();
+        let mut warnings = std::mem::take(&mut self.warnings);
         if let Some(step_ns) = self.clock.step_ns() {
             warnings.push(format!(
                 "this machine's clock was set by {} ms during the test: round trips across that moment are wrong",

@@ -50,6 +50,9 @@ pub struct MeasureArguments {
     /// Let the load's send buffers grow as the kernel likes, as for most programs, to see how long their data waits there
     #[arg(long)]
     kernel_send_buffer: bool,
+    /// After the load, send a flood of UDP packets in each direction, for 5 s at most and at twice the goodput at most, to see the worst case of the buffers; the server must accept it (`serve --accept-flood`)
+    #[arg(long, conflicts_with_all = ["idle", "continuous"])]
+    flood: bool,
     /// Interface whose queues are looked at [default: the one of the route to the server]
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
@@ -157,6 +160,7 @@ fn settings(arguments: &MeasureArguments) -> Result<Settings, String> {
         send_buffer: if arguments.kernel_send_buffer { SendBuffer::Kernel } else { SendBuffer::Short },
         interface: arguments.interface.clone(),
         at_most: Duration::from_secs(arguments.at_most),
+        flood: arguments.flood,
         interval: Duration::from_millis(arguments.interval),
         idle: IDLE,
         cool_down: COOL_DOWN,

@@ -66,6 +66,9 @@ pub struct ServeArguments {
     /// Answer other people's clients too (responsiveness, ndt7, Cloudflare's engine, LibreSpeed), over HTTP/1.1 and HTTP/2: those that have the token's secret in their address, and with `--public` or `--allow` also those without it
     #[arg(long)]
     compatible: bool,
+    /// Accept floods of UDP packets, which show the worst case of a buffer (`measure --flood`), up to so many megabits per second, for 5 s in each direction [default: none]
+    #[arg(long, value_name = "MBIT/S", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    accept_flood: Option<u64>,
     /// End after the first test
     #[arg(long)]
     once: bool,
@@ -155,6 +158,7 @@ fn limits(arguments: &ServeArguments) -> Result<Limits, String> {
         tests: arguments.tests.map_or(default.tests, usize::from),
         waiting: usize::from(arguments.waiting),
         monitors: usize::from(arguments.monitors),
+        flood_bps: arguments.accept_flood.map(|megabits| megabits * MEGA),
         bytes_per_hour: arguments.bytes_per_hour.map_or(default.bytes_per_hour, |gigabytes| gigabytes * GIGA),
         tests_per_hour: arguments.tests_per_hour.unwrap_or(default.tests_per_hour),
         all_tests_per_hour: arguments.all_tests_per_hour,

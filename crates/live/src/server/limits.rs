@@ -35,6 +35,8 @@ pub struct Limits {
     pub monitors_per_address: usize,
     /// Length of a monitor's session; its client may begin another one.
     pub monitor_session: Duration,
+    /// The highest rate of a flood in either direction, in bit/s; `None`: floods are not accepted.
+    pub flood_bps: Option<u64>,
     /// Control messages of a client per second, on average.
     pub messages_per_s: u64,
     /// A connection must say what it is, and show a secret, within this time.
@@ -61,6 +63,7 @@ impl Default for Limits {
             monitors: 64,
             monitors_per_address: 4,
             monitor_session: Duration::from_secs(3600),
+            flood_bps: None,
             messages_per_s: 10,
             opening: Duration::from_secs(8),
             silence: Duration::from_secs(20),

@@ -111,7 +111,7 @@ impl Server {
                             }
                             continue;
                         }
-                        Request::Phase { .. } => "a monitor has no load",
+                        Request::Phase { .. } | Request::Flood { .. } => "a monitor has no load",
                         Request::Hello { .. } => "a second hello",
                     };
                     return say(&mut writer, Answer::Refused { reason: refusal.to_owned() }).await;

@@ -52,7 +52,7 @@ const BATCH: usize = 64;
 /// Answers and sends probes until `stop` is set.
 pub struct Responder<'a> {
     /// The socket.
-    pub socket: ProbeSocket,
+    pub socket: Arc<ProbeSocket>,
     /// The sessions.
     pub sessions: &'a Sessions,
     /// The cookies.
@@ -140,6 +140,7 @@ impl Responder<'_> {
                     state.ladder.has_reached(ttl);
                 }
             }
+            Kind::Flood if is_valid => super::flood::on_packet(&session, arrival, &self.socket, now_ns),
             _ => {}
         }
     }

@@ -10,7 +10,7 @@ use super::limits::Messages;
 use super::session::{MOST_ROWS, Session};
 use super::status::Outcome;
 use super::{SAMPLE, Server, log};
-use crate::local::Local;
+use crate::local::{EndFacts, Local};
 use crate::records::{GoodputRow, LocalRow};
 use crate::time::{SECOND, monotonic_ns, realtime_ns};
 use crate::wire::control::{Answer, ControlError, LONGEST_REQUEST, Request, Welcome};
@@ -32,13 +32,15 @@ impl Server {
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
     {
         let mut local = Local::towards(from.ip(), None)?;
+        let flood_bps = self.settings.limits.flood_bps;
+        let facts = EndFacts { accepts_flood_bps: flood_bps, ..local.facts().clone() };
         let welcome = Welcome {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             session: session.id,
             key: session.key.iter().map(|byte| format!("{byte:02x}")).collect(),
             seen_as: from.ip().to_string(),
             limits: session.limits,
-            end: local.facts().clone(),
+            end: facts,
             shares: session.state().shared,
             monitor: false,
         };
@@ -66,6 +68,12 @@ impl Server {
                     match request {
                         Request::Phase { phase } => session.state().begin(phase),
                         Request::Alive => {}
+                        Request::Flood { direction, bps } => {
+                            if let Err(reason) = session.accept_flood(direction, bps, flood_bps) {
+                                session.end();
+                                return say(&mut writer, Answer::Refused { reason }).await;
+                            }
+                        }
                         Request::Finish => break,
                         Request::Hello { .. } => {
                             return Err(io::Error::other("a second hello").into());

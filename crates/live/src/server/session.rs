@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bufferscope_verdict::input::Direction;
 
+use super::flood::Floods;
 use super::limits::Messages;
 use super::status::Bytes;
 use super::web::samples::Samples;
@@ -85,6 +86,8 @@ pub struct State {
     pub ended_loads: ServerRecords,
     /// Whether another test ran at the same time.
     pub shared: bool,
+    /// Its floods.
+    pub(super) floods: Floods,
 }
 
 /// More rows of a kind are not kept: the session's time bounds them, unless a client floods.
@@ -125,6 +128,7 @@ impl Session {
             local: Vec::new(),
             ended_loads: ServerRecords::default(),
             shared: false,
+            floods: Floods::default(),
         };
         let began_realtime_ns = realtime_ns();
         let (loads, ended) = (Arc::default(), AtomicBool::new(false));
@@ -167,6 +171,11 @@ impl Session {
         }
         let load = self.state().admit(purpose, self.limits.flows)?;
         Some((load, Arc::clone(&self.loads)))
+    }
+
+    /// Gets ready for a flood of at most so many bit/s, if the server accepts that; the error says why it does not.
+    pub fn accept_flood(&self, direction: Direction, bps: u64, most_bps: Option<u64>) -> Result<(), String> {
+        self.state().floods.accept(direction, bps, most_bps)
     }
 
     /// Keeps what a page has measured.

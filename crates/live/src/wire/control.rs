@@ -1,5 +1,6 @@
 //! The control connection: TLS, in which each message is its length (`u32`, big-endian) and that many bytes of JSON.
 
+use bufferscope_verdict::input::Direction;
 pub use bufferscope_verdict::input::PhaseKind;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,13 @@ pub enum Request {
     Alive,
     /// The test is over: send the records.
     Finish,
+    /// Both ends get ready for a flood, which the client or the server begins after [`Answer::Noted`].
+    Flood {
+        /// Down: the server sends it, to the address from which a [`super::probe::Kind::Flood`] with a fresh cookie comes.
+        direction: Direction,
+        /// Its highest rate, those of headers included.
+        bps: u64,
+    },
     /// A monitor goes on: send what was recorded since the last report.
     Report,
 }
@@ -61,7 +69,7 @@ pub enum Answer {
         /// Why, for people.
         reason: String,
     },
-    /// The answer to [`Request::Alive`] and [`Request::Phase`].
+    /// The answer to [`Request::Alive`], [`Request::Phase`] and [`Request::Flood`].
     Noted,
     /// The answer to [`Request::Finish`] and [`Request::Report`].
     Records(Box<ServerRecords>),

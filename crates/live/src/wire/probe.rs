@@ -1,4 +1,5 @@
-//! Probes: UDP packets of one size in both directions, so that a server never sends more than it received.
+//! Probes: UDP packets of one size in both directions, so that a server never sends more than it received. Only the packets of a
+//! flood are longer; a server sends them if its client has asked for them over the control connection, and it accepts that.
 //!
 //! All numbers are big-endian:
 //!
@@ -22,6 +23,8 @@ use super::SessionId;
 
 /// Length of every packet.
 pub const PACKET_BYTES: usize = 96;
+/// Length of a flood's packets: with the headers of IPv4 and UDP 1400 bytes, which fit through most tunnels.
+pub const FLOOD_BYTES: usize = 1372;
 /// Length of the headers before it: IPv4 and UDP.
 pub const HEADER_BYTES: usize = 28;
 /// Proves that the sender receives what is sent to its address.
@@ -43,11 +46,13 @@ pub enum Kind {
     Ladder = 4,
     /// The client answers it.
     LadderReply = 5,
+    /// A packet of a flood ([`FLOOD_BYTES`]); or the client still wants the server's flood.
+    Flood = 6,
 }
 
 impl Kind {
     fn parse(byte: u8) -> Option<Self> {
-        [Self::Request, Self::Reply, Self::Offer, Self::Ladder, Self::LadderReply]
+        [Self::Request, Self::Reply, Self::Offer, Self::Ladder, Self::LadderReply, Self::Flood]
             .into_iter()
             .find(|&kind| kind as u8 == byte)
     }
@@ -95,6 +100,11 @@ impl Packet {
         }
     }
 
+    /// A packet of a flood, or the client's request to go on with it; it is padded to its length when it is sent.
+    pub fn flood(session: SessionId, seq: u64, cookie: Cookie) -> Self {
+        Self { kind: Kind::Flood, ..Self::request(session, seq, 0, 0, cookie) }
+    }
+
     /// Its bytes.
     pub fn bytes(&self) -> [u8; PACKET_BYTES] {
         let mut bytes = [0; PACKET_BYTES];
@@ -119,11 +129,14 @@ impl Packet {
 
     /// Reads a packet; `None` if it is not one, or of another length.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
-        let bytes: &[u8; PACKET_BYTES] = bytes.try_into().ok()?;
+        let length = bytes.len();
+        let bytes: &[u8; PACKET_BYTES] = bytes.get(..PACKET_BYTES)?.try_into().ok()?;
+        let kind = Kind::parse(bytes[4])?;
+        (length == PACKET_BYTES || length == FLOOD_BYTES && kind == Kind::Flood).then_some(())?;
         let number = |at: usize| u64::from_be_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
         (bytes[..4] == MAGIC).then_some(())?;
         Some(Self {
-            kind: Kind::parse(bytes[4])?,
+            kind,
             ttl: bytes[5],
             session: SessionId(number(8)),
             seq: number(16),
@@ -165,7 +178,7 @@ mod tests {
 
     fn packet() -> impl Strategy<Value = Packet> {
         let numbers = (any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>());
-        (1..=5_u8, any::<u8>(), any::<Cookie>(), numbers, any::<u64>()).prop_map(
+        (1..=6_u8, any::<u8>(), any::<Cookie>(), numbers, any::<u64>()).prop_map(
             |(kind, ttl, cookie, (session, seq, asked_ns, arrived_ns, answered_ns, requests), load_bytes)| Packet {
                 kind: Kind::parse(kind).unwrap(),
                 ttl,
@@ -209,6 +222,11 @@ mod tests {
         let mut other = bytes;
         other[4] = 9;
         assert_eq!(Packet::parse(&other), None);
+        let padding = vec![7; FLOOD_BYTES - PACKET_BYTES];
+        assert_eq!(Packet::parse(&[bytes.as_slice(), &padding].concat()), None, "no packet of a flood");
+        let flood = Packet::flood(SessionId(7), 1, [0; 16]);
+        assert_eq!(Packet::parse(&[flood.bytes().as_slice(), &padding].concat()), Some(flood));
+        assert_eq!(Packet::parse(&[flood.bytes().as_slice(), &padding[1..]].concat()), None);
         other = bytes;
         other[0] = b'X';
         assert_eq!(Packet::parse(&other), None);

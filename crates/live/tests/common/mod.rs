@@ -85,6 +85,7 @@ pub fn short(server: SocketAddr, token: &Token, phases: &[PhaseKind]) -> client:
         send_buffer: SendBuffer::Short,
         interface: None,
         at_most: Duration::from_secs(2),
+        flood: false,
         interval: Duration::from_millis(10),
         idle: Duration::from_secs(1),
         cool_down: Duration::from_secs(1),

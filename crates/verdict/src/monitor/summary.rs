@@ -100,6 +100,7 @@ impl MonitorSummary {
         Verdict {
             idle,
             phases: Vec::new(),
+            worst_cases: Vec::new(),
             grade: None,
             grade_table: grade::table(),
             sentences: [self.time(), self.trips(), self.late(clock), self.lost(), self.next()],

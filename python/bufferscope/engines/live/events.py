@@ -192,13 +192,20 @@ def _check_phases(observations: Mapping[str, Any]) -> None:
         where = f"observations.phases[{number}]"
         if not 0 <= phase["end_ns"] - phase["start_ns"] <= LONGEST_NS:
             raise Mismatch(f"{where}.end_ns", phase["end_ns"], "a time after start_ns, at most a week later")
-        for place, probe in enumerate(phase.get("ladder", ())):
-            _check_address(probe.get("address"), f"{where}.ladder[{place}].address")
+        for key in ("ladder", "tcp_ladder"):
+            for place, probe in enumerate(phase.get(key, ())):
+                _check_address(probe.get("address"), f"{where}.{key}[{place}].address")
         lists = [key for key, value in phase.items() if isinstance(value, list)]
         for key in lists:
             for place, sample in enumerate(phase[key]):
                 if abs(sample["t_ns"] - phase["start_ns"]) > LONGEST_NS:
                     raise Mismatch(f"{where}.{key}[{place}].t_ns", sample["t_ns"], "a time near that of the phase")
+    for number, flood in enumerate(observations.get("floods", ())):
+        where = f"observations.floods[{number}]"
+        for key in ("rtts", "received"):
+            for place, pair in enumerate(flood[key]):
+                if len(pair) != 2 or pair[0] is None or abs(pair[0] - flood["start_ns"]) > LONGEST_NS:
+                    raise Mismatch(f"{where}.{key}[{place}]", pair, "a time near that of the flood, and a value")
     for key in ("up_ns", "down_ns"):
         echoes = (echo.get(key) for phase in observations["phases"] for echo in phase.get("echoes", ()))
         known = [value for value in echoes if value is not None]

@@ -6,7 +6,7 @@ bytes, rates bit/s. What is missing is not known.
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
-from bufferscope.store.live import PathEnds
+from bufferscope.store.live import MOST_FLOODS, Flood, PathEnds
 from bufferscope.store.typed import Count
 from bufferscope.store.verdict import Direction, EndName, PhaseKind
 
@@ -107,6 +107,8 @@ class ObservedPhase(TypedDict):
     echoes: NotRequired[Annotated[list[Echo], MOST_SAMPLES]]
     tcp_probes: NotRequired[Annotated[list[TcpProbe], MOST_SAMPLES]]
     ladder: NotRequired[Annotated[list[LadderProbe], MOST_SAMPLES]]
+    tcp_ladder: NotRequired[Annotated[list[LadderProbe], MOST_SAMPLES]]
+    """SYNs of TCP with a limited TTL, from the client."""
     stages: NotRequired[Annotated[list[StageDelay], MOST_SAMPLES]]
     flows: NotRequired[Annotated[list[FlowSample], MOST_SAMPLES]]
     goodput: NotRequired[Annotated[list[GoodputSample], MOST_SAMPLES]]
@@ -117,5 +119,6 @@ class Observations(TypedDict):
     """Everything that was observed."""
 
     phases: Annotated[list[ObservedPhase], MOST_PHASES]
+    floods: NotRequired[Annotated[list[Flood], MOST_FLOODS]]
     ends: PathEnds
     parameters: NotRequired[dict[str, object]]

@@ -53,6 +53,10 @@ class Request:
     """How long; None: until it is stopped."""
     load_every_s: float | None = None
     """Test with load this often in the meantime; None: never."""
+    kernel_send_buffer: bool = False
+    """Let the load's send buffers grow as the kernel likes."""
+    flood: bool = False
+    """After the load, a flood of UDP packets in each direction, if the server accepts it."""
 
     def __post_init__(self) -> None:
         """Raise `InputError` for what no test can be made of."""
@@ -73,6 +77,8 @@ class Request:
             check_number("at-most", self.at_most_s, SHORTEST_PHASE_S, LONGEST_PHASE_S)
         if self.continuous and self.idle:
             raise InputError("--continuous and --idle exclude one another")
+        if self.flood and (self.idle or self.continuous):
+            raise InputError("--flood needs a load: it excludes --idle and --continuous")
         if not self.continuous and not (self.lasts_s is None and self.load_every_s is None):
             raise InputError("--for and --load-every need --continuous")
         if self.lasts_s is not None and not SHORTEST_WATCH_S <= self.lasts_s <= LONGEST_WATCH_S:
@@ -92,7 +98,12 @@ class Request:
             "--load-every": _seconds(self.load_every_s),
         }
         options = [word for option, value in chosen.items() if value is not None for word in (option, str(value))]
-        flags = {"--idle": self.idle, "--continuous": self.continuous}
+        flags = {
+            "--idle": self.idle,
+            "--continuous": self.continuous,
+            "--kernel-send-buffer": self.kernel_send_buffer,
+            "--flood": self.flood,
+        }
         return ["measure", self.host, "--events", *options, *(flag for flag, is_set in flags.items() if is_set)]
 
     def environment(self) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from bufferscope.figures.source import NoDataError, ResultRecords, duration_s, p
 from bufferscope.figures.stacked import stacked
 from bufferscope.metrics.records import RunRecords
 from bufferscope.model.network import NANOSECONDS
-from bufferscope.store.live import LOADED, LiveMeasurement, live_of
+from bufferscope.store.live import LOADED, OVER_TCP, LiveMeasurement, live_of
 
 MS = 1e6
 HEIGHT = 150
@@ -166,6 +166,9 @@ def _goodput(run: RunRecords, found: LiveMeasurement) -> _Panel:
 def _hops(run: RunRecords, found: LiveMeasurement) -> _Panel:
     """The round trips to the hops of both ladders, with a line for each hop."""
     own = run.hops.drop_nulls("rtt_ns").sort("t_ns")
+    # Beside the hops of UDP, those of TCP are only a check.
+    if (by_udp := own.filter(pl.col("ladder") != OVER_TCP)).height:
+        own = by_udp
     if "monitor" in found:
         step_ns = 4 * _step_ns(found)
         middle = pl.col("t_ns") // step_ns * step_ns + step_ns // 2

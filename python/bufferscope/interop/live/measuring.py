@@ -200,6 +200,8 @@ def _live(start: StartEvent, end: EndEvent, samples: Samples | None) -> LiveMeas
         "accuracy": end.get("accuracy", {}),
         "verdict": _moved(end["verdict"], 0 if samples else records.origin_ns(observations)),
     }
+    if floods := records.floods(observations):
+        found["floods"] = floods
     if samples and (monitor := end.get("monitor")):
         found["monitor"], found["episodes"] = monitor, samples.episodes
     return found

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, cast
 from bufferscope.base.errors import InputError
 from bufferscope.engines.live.observations import Observations
 from bufferscope.interop.live.names import ANY, ECHOES, PORTS, RECEIVED, WAYS, load_of
-from bufferscope.store.live import LiveMeasurement, live_of
+from bufferscope.store.live import OVER_TCP, LiveMeasurement, live_of
 from bufferscope.store.run import BaseRun
 
 if TYPE_CHECKING:
     import polars as pl
 
 US = 1000
-LISTS = ("echoes", "tcp_probes", "ladder", "stages", "flows", "goodput", "local")
+LISTS = ("echoes", "tcp_probes", "ladder", "tcp_ladder", "stages", "flows", "goodput", "local")
 
 
 def observations(run: BaseRun) -> Observations:
@@ -34,7 +34,8 @@ def observations(run: BaseRun) -> Observations:
     for name, sample in _samples(run, live):
         if phases:
             phases[max(0, bisect_right(begins, sample["t_ns"]) - 1)][name].append(sample)
-    return cast(Observations, {"phases": phases, "ends": live["ends"], "parameters": live["parameters"]})
+    floods = {"floods": live["floods"]} if "floods" in live else {}
+    return cast(Observations, {"phases": phases, "ends": live["ends"], "parameters": live["parameters"], **floods})
 
 
 def _samples(run: BaseRun, live: LiveMeasurement) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -42,7 +43,8 @@ def _samples(run: BaseRun, live: LiveMeasurement) -> Iterator[tuple[str, dict[st
     for name, found in (
         ("echoes", _echoes(run, live)),
         ("tcp_probes", _tcp_probes(run)),
-        ("ladder", _ladder(run)),
+        ("ladder", _ladder(run, tcp=False)),
+        ("tcp_ladder", _ladder(run, tcp=True)),
         ("stages", _rows(run.stages.select("t_ns", "end", "stage", "delay_ns"))),
         ("flows", _flows(run)),
         ("goodput", _goodput(run)),
@@ -91,10 +93,12 @@ def _tcp_probes(run: BaseRun) -> Iterator[dict[str, Any]]:
             }
 
 
-def _ladder(run: BaseRun) -> Iterator[dict[str, Any]]:
+def _ladder(run: BaseRun, *, tcp: bool) -> Iterator[dict[str, Any]]:
     for row in _rows(run.hops):
-        keys = ("t_ns", "ttl", "address", "rtt_ns", "kind")
-        yield {**{key: row[key] for key in keys}, "end": row["ladder"], "mpls": bool(row["mpls"])}
+        if (row["ladder"] == OVER_TCP) == tcp:
+            keys = ("t_ns", "ttl", "address", "rtt_ns", "kind")
+            end = "client" if tcp else row["ladder"]
+            yield {**{key: row[key] for key in keys}, "end": end, "mpls": bool(row["mpls"])}
 
 
 def _flows(run: BaseRun) -> Iterator[dict[str, Any]]:

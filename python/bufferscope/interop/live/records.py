@@ -53,6 +53,25 @@ def frames(observations: Observations) -> "dict[str, pl.DataFrame]":
     return made
 
 
+def floods(observations: Observations) -> list[live.Flood]:
+    """The floods, whose times count from the first observation."""
+    begin = origin_ns(observations)
+    return [
+        {
+            **flood,
+            "start_ns": flood["start_ns"] - begin,
+            "end_ns": flood["end_ns"] - begin,
+            "rtts": [[_later(t_ns, -begin), rtt_ns] for t_ns, rtt_ns in flood["rtts"]],
+            "received": [[t_ns - begin, size] for t_ns, size in flood["received"]],
+        }
+        for flood in observations.get("floods", ())
+    ]
+
+
+def _later(t_ns: int | None, by_ns: int) -> int | None:
+    return None if t_ns is None else t_ns + by_ns
+
+
 def phases(observations: Observations) -> list[live.PhaseSummary]:
     """The phases in the order of time, with what the tables have no column for."""
     begin = origin_ns(observations)
@@ -194,10 +213,12 @@ def queues(observations: Observations) -> Iterator[dict[str, Any]]:
 def hops(observations: Observations) -> Iterator[dict[str, Any]]:
     """The answers of the hops."""
     for phase in observations["phases"]:
-        for each in phase.get("ladder", ()):
+        by_udp = ((each["end"], each) for each in phase.get("ladder", ()))
+        by_tcp = ((live.OVER_TCP, each) for each in phase.get("tcp_ladder", ()))
+        for ladder, each in chain(by_udp, by_tcp):
             yield {
                 "t_ns": each["t_ns"],
-                "ladder": each["end"],
+                "ladder": ladder,
                 "ttl": each["ttl"],
                 "address": each.get("address"),
                 "rtt_ns": each.get("rtt_ns"),

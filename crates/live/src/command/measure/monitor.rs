@@ -250,6 +250,7 @@ impl Printer<'_> {
             phases: watched.stretches.iter().map(stretch).collect(),
             ends: Ends { client, server },
             parameters: Parameters { probe_interval_ns: Some(INTERVAL.as_nanos() as i64), ..Parameters::default() },
+            floods: Vec::new(),
         };
         let event = json!({
             "event": "end",

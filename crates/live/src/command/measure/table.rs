@@ -34,6 +34,7 @@ pub(super) fn numbers(verdict: &Verdict) -> String {
         ];
         text.push('\n');
         text.push_str(&aligned(&[vec![words(&heads)], loaded].concat()));
+        text.push_str(&worst_cases(verdict));
         let _ = write!(text, "\nGrades by {}:\n ", verdict.grade_table.statistic);
         for (at, step) in verdict.grade_table.steps.iter().enumerate() {
             let comma = if at == 0 { "" } else { "," };
@@ -45,6 +46,27 @@ pub(super) fn numbers(verdict: &Verdict) -> String {
         text.push('\n');
     }
     text
+}
+
+/// What floods have shown; empty without them.
+fn worst_cases(verdict: &Verdict) -> String {
+    if verdict.worst_cases.is_empty() {
+        return String::new();
+    }
+    let rows = verdict.worst_cases.iter().map(|case| {
+        let way = if case.direction == Direction::Down { "down" } else { "up" };
+        let or_unknown = |found: Option<String>| found.unwrap_or_else(|| UNKNOWN.to_owned());
+        vec![
+            way.to_owned(),
+            ms(Some(case.delay_ns)),
+            or_unknown(case.bytes.map(|bytes| format!("{:.0}", bytes as f64 / 1e3))),
+            or_unknown(case.rate_bps.map(|rate| significant(rate as f64 / 1e6))),
+            format!("{:.1} %", 100.0 * case.loss),
+            if case.full { "yes" } else { "no" }.to_owned(),
+        ]
+    });
+    let heads = words(&["Worst case (flood)", "buffer (ms)", "buffer (kB)", "Mbit/s", "lost", "full"]);
+    format!("\n{}", aligned(&std::iter::once(heads).chain(rows).collect::<Vec<_>>()))
 }
 
 fn words(texts: &[&str]) -> Vec<String> {
