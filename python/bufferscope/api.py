@@ -20,6 +20,7 @@ from bufferscope.base.arguments import (
     checked,
     optional,
 )
+from bufferscope.base.errors import InputError
 from bufferscope.engines import EngineName, engines, one_engine
 from bufferscope.model.experiment import load as load_experiment
 from bufferscope.model.overrides import Overrides, as_texts
@@ -387,7 +388,9 @@ def model_line(
     return fit(line, seed)
 
 
-@checked(run=PATH, device=optional(NAME), link=NAME, interface=optional(NAME), qdisc=optional(NAME))
+@checked(
+    run=PATH, device=optional(NAME), link=NAME, interface=optional(NAME), qdisc=optional(NAME), margin=optional(NUMBER)
+)
 def fix(
     run: str | PathLike[str] = "results",
     *,
@@ -395,6 +398,7 @@ def fix(
     link: str = "unknown",
     interface: str | None = None,
     qdisc: str | None = None,
+    margin: float | None = None,
 ) -> "Advice":
     """Say what removes the queue that a live measurement found: what to type, where, and why.
 
@@ -413,6 +417,9 @@ def fix(
         The interface to set. Default: `wan` of a router; of this machine, that of the route to the server.
     qdisc
         `"cake"`, `"fq_codel"` or `"bfifo"`. Default: `"cake"`; on this machine, the best that its kernel has.
+    margin
+        The share of the measured rate that a shaper leaves unused, from 0 to 0.5. Default: 0.05 for uploads, 0.1 for
+        downloads.
 
     Returns
     -------
@@ -438,7 +445,10 @@ def fix(
     if interface:
         checked_name(interface)
     found = newest_live(Path(run))
-    return advise(found, device, link, interface, qdisc, machine_of(found, device, interface))
+    if margin is not None and not 0 <= margin <= 0.5:
+        raise InputError(f"margin: found {margin:g}; allowed: 0 to 0.5")
+    machine = machine_of(found, device, interface)
+    return advise(found, device, link, interface, qdisc, machine, margin=margin)
 
 
 @checked(labels=optional(STRINGS), baseline=optional(NAME))

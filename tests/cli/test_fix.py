@@ -65,6 +65,12 @@ def test_a_linux_router_shapes_both_directions(fix: Callable[..., dict[str, Any]
     ]
 
 
+def test_another_margin_changes_the_rate(fix: Callable[..., dict[str, Any]]) -> None:
+    rates = fix(LINE, "--device", "linux", "--link", "docsis", "--margin", "3", **RATES)["rates"]
+    on_link = [int(0.99 * RATES[way] * 1518 / 1448 * 0.97 / 1000) for way in ("upload", "download")]
+    assert [(rate["margin"], rate["link_kbit"]) for rate in rates] == [(0.03, kbit) for kbit in on_link]
+
+
 def test_only_the_direction_with_a_queue_is_shaped(fix: Callable[..., dict[str, Any]]) -> None:
     found = fix({"upload": "router_uplink"}, "--device", "linux", "--interface", "eth1", **RATES)
     assert [line.split()[:5] for line in lines(found)] == [["tc", "qdisc", "replace", "dev", "eth1"]]
@@ -250,3 +256,5 @@ def test_it_is_the_same_from_python(fix: Callable[..., dict[str, Any]], tmp_path
     assert [rate.link_kbit for rate in advice.rates] == [rate["link_kbit"] for rate in found["rates"]]
     with pytest.raises(InputError, match=r"^device: found 'fritzbox'; allowed: linux"):
         bs.fix(tmp_path / "results", device="fritzbox")
+    with pytest.raises(InputError, match="margin: found 3; allowed"):
+        bs.fix(tmp_path / "results", margin=3)

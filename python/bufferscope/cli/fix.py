@@ -69,6 +69,17 @@ def fix(
             "--apply", help="Try it on this machine: apply it, measure again, keep it only if that is better."
         ),
     ] = False,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            "--margin",
+            metavar="PERCENT",
+            min=0,
+            max=50,
+            help="What a shaper leaves unused of the measured rate. Default: 5 for uploads, 10 for downloads.",
+            show_default=False,
+        ),
+    ] = None,
     tune: Annotated[
         bool,
         typer.Option(
@@ -154,7 +165,8 @@ killed, or if the terminal or the connection is lost.
         return
     measured = _measured(run, out)
     machine = _machine(measured, interface, target, needed=apply)
-    advice = _advice(measured, target, link, interface, qdisc, machine, apply=apply)
+    part = None if margin is None else margin / 100
+    advice = _advice(measured, target, link, interface, qdisc, machine, part, apply=apply)
     if not apply:
         _print(measured, advice, json=json, quiet=quiet)
         return
@@ -167,7 +179,7 @@ killed, or if the terminal or the connection is lost.
     request = _request(measured, host, token, token_file, interface, at_most, step.lines)
 
     def raised(less: float) -> tuple[str, ...]:
-        other = _advice(measured, target, link, interface, qdisc, machine, apply=True, raised=less)
+        other = _advice(measured, target, link, interface, qdisc, machine, part, apply=True, raised=less)
         return applicable(other, number).lines
 
     if not (quiet or json):
@@ -229,6 +241,7 @@ def _advice(
     interface: str | None,
     qdisc: str | None,
     machine: "MachineFacts | None",
+    margin: float | None,
     *,
     apply: bool,
     raised: float = 0.0,
@@ -237,7 +250,7 @@ def _advice(
 
     if apply and target not in (None, THIS_MACHINE):
         raise InputError(f"--apply changes this machine only, and excludes --device {target}")
-    advice = advise(run, target or (THIS_MACHINE if apply else None), link, interface, qdisc, machine, raised)
+    advice = advise(run, target or (THIS_MACHINE if apply else None), link, interface, qdisc, machine, raised, margin)
     if apply and not advice.queues:
         raise InputError(f"--apply: nothing to change. {' '.join(advice.reasons)}")
     if apply and target is None and not any(queue.place in OWN for queue in advice.queues):

@@ -38,10 +38,12 @@ def advise(
     qdisc: str | None = None,
     machine: MachineFacts | None = None,
     raised: float = 0.0,
+    margin: float | None = None,
 ) -> Advice:
     """What to do about the queues of a live measurement.
 
-    `raised` is by how much the margins of shapers are smaller than usual.
+    `margin` is the share of a rate that shapers leave unused, by default that of `rates.MARGIN`, and `raised` by how
+    much it is smaller than that.
 
     `target` is one of `TARGETS`; None: the device at which the queue is. Raises `InputError` for a run that is no live
     measurement, and for an unknown name.
@@ -60,7 +62,7 @@ def advise(
     if not found.queues:
         return Advice(target or "", (), (), (), found.reasons)
     chosen = target or _usual(found.queues)
-    rates = {queue.direction: shaper_rate(run, queue.direction, shape, raised) for queue in found.queues}
+    rates = {queue.direction: shaper_rate(run, queue.direction, shape, raised, margin) for queue in found.queues}
     ordered = [rate for way in ("up", "down") if (rate := rates.get(way))]
     case = Case(run, found.queues, tuple(ordered), shape, interface, qdisc, machine)
     steps, reasons = _steps(case, chosen, shape)

@@ -84,10 +84,13 @@ class ShaperRate:
         )
 
 
-def shaper_rate(run: RunRecords, direction: Direction, framing: Framing, raised: float = 0.0) -> ShaperRate | None:
+def shaper_rate(
+    run: RunRecords, direction: Direction, framing: Framing, raised: float = 0.0, margin: float | None = None
+) -> ShaperRate | None:
     """The rate of a shaper for a direction; None if its goodput was not measured.
 
-    `raised` is by how much the margin is smaller than usual; it is never negative.
+    `margin` is the share of the rate that is left unused, by default that of `MARGIN`, and `raised` by how much it is
+    smaller than that.
     """
     live = live_of(run.meta["summary"])
     found = _measured(live, direction) if live else None
@@ -105,7 +108,8 @@ def shaper_rate(run: RunRecords, direction: Direction, framing: Framing, raised:
     goodput_bps = goodput["mean_bps"] if decile is None else decile
     if goodput_bps <= 0:
         return None
-    margin = max(MARGIN[direction] + (UNCERTAIN if decile is None else 0) - raised, 0.0)
+    usual = MARGIN[direction] + (UNCERTAIN if decile is None else 0) if margin is None else margin
+    left = max(usual - raised, 0.0)
     packet, payload = packet_and_payload(live)
     on_link, as_packet = framing.bytes_of(packet) / payload, packet / payload
     rates = rates or [float(goodput_bps)]
@@ -114,11 +118,11 @@ def shaper_rate(run: RunRecords, direction: Direction, framing: Framing, raised:
         goodput_bps,
         decile is not None,
         phase,
-        margin,
-        _kbit(goodput_bps * on_link * (1 - margin)),
-        _kbit(goodput_bps * as_packet * (1 - margin)),
+        left,
+        _kbit(goodput_bps * on_link * (1 - left)),
+        _kbit(goodput_bps * as_packet * (1 - left)),
         variation,
-        _kbit(min(rates) * on_link * (1 - margin)),
+        _kbit(min(rates) * on_link * (1 - left)),
         _kbit(goodput_bps * on_link),
         _kbit(max(rates) * on_link),
     )

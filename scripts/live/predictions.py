@@ -1,0 +1,318 @@
+"""Measures how well models of lines predict what a change does, on Linux kernels.
+
+Each trial builds a path with a planted queue, measures it, models it, and predicts the same test with another queue.
+Then the path is built with that queue, and measured again. The table in docs/model.md is written from the trials.
+"""
+
+import argparse
+import json
+import random
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from bufferscope.engines.live.program import program
+from bufferscope.interop.live.measuring import read_events
+from bufferscope.store.run import Run
+from bufferscope.store.verdict import Direction
+from bufferscope.studies.modelling.fitting import LineFit, fit, modelled
+from bufferscope.studies.modelling.line import MANAGED, LineModel
+from bufferscope.studies.modelling.measured import PhaseResult, of_live
+
+PAGE = Path(__file__).parents[2] / "docs" / "model.md"
+BEGIN, END = "<!-- Written by scripts/live/predictions.py. -->", "<!-- Up to here. -->"
+LONGEST_S = 900
+"""Seconds of real time that a measurement may take."""
+WITHIN, WITHIN_MS = 0.15, 2.0
+"""A prediction is right within this part, or a round trip within this time."""
+CHANGES = {
+    "cake": "a shaper on the router, `cake` at the rate that `fix` prints",
+    "fq_codel": "`fq_codel` in place of the line's queue",
+    "shorter": "a tail-drop queue of a quarter of the size",
+}
+OF_ENGINE: Mapping[str, Sequence[str]] = {"guest": tuple(CHANGES), "host": ("shorter",)}
+"""The kernel of this machine may have neither cake nor fq_codel."""
+FRAME = 1514
+PATH = """
+title = "A line whose queue is changed"
+duration = "300s"
+[[link]]
+name = "home"
+ends = ["h1", "r1"]
+{home}
+[[link]]
+name = "wan"
+ends = ["r1", "m1"]
+{wan}
+[[link]]
+name = "line"
+ends = ["m1", "p1"]
+forward = {{ rate = "{up_kbit}kbit", queue = {queue_up} }}
+reverse = {{ rate = "{down_kbit}kbit", queue = {queue_down} }}
+[[link]]
+name = "path"
+ends = ["p1", "h2"]
+{delay}
+[[traffic]]
+name = "ping"
+kind = "ping"
+from = "h1"
+to = "h2"
+"""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is drawn from a seed."""
+
+    seed: int
+    engine: str
+    change: str
+    way: Direction
+    up_kbit: int
+    down_kbit: int
+    delay_ms: float
+    """The propagation delay each way; 0 on this machine, whose kernel may have no netem."""
+    limit_bytes: int
+    is_in_packets: bool
+    flows: int
+
+    @property
+    def phase(self) -> str:
+        """The phase that is measured."""
+        return "upload" if self.way == "up" else "download"
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """A trial."""
+
+    plan: Plan
+    fits: bool
+    before: PhaseResult | None = None
+    predicted: PhaseResult | None = None
+    measured: PhaseResult | None = None
+    error: str = ""
+
+    def pairs(self) -> Iterable[tuple[str, float | None, float | None, bool]]:
+        """Each number: its name, predicted, measured again, and whether they agree."""
+        if self.predicted is None or self.measured is None:
+            return
+        for name in ("p50_ms", "p95_ms"):
+            pair = getattr(self.predicted, name), getattr(self.measured, name)
+            yield name, *pair, agrees(*pair, WITHIN_MS)
+        rates = self.predicted.goodput_mbit.get(self.plan.way), self.measured.goodput_mbit.get(self.plan.way)
+        yield "goodput_mbit", *rates, agrees(*rates, 0.0)
+
+
+def agrees(predicted: float | None, measured: float | None, least: float) -> bool:
+    """Whether a prediction is right."""
+    if predicted is None or measured is None:
+        return predicted is measured
+    return abs(predicted - measured) <= max(WITHIN * measured, least)
+
+
+def drawn(seed: int, engine: str) -> Plan:
+    """A trial at random."""
+    draw = random.Random(f"{seed} {engine}")
+    way: Direction = draw.choice(["up", "down"])
+    up, down = round(10 ** draw.uniform(3.3, 4.2)), round(10 ** draw.uniform(3.6, 4.5))
+    full_ms = 10 ** draw.uniform(2.0, 2.7)
+    limit = max(round((up if way == "up" else down) * full_ms / 8), 20 * FRAME)
+    return Plan(
+        seed,
+        engine,
+        draw.choice(OF_ENGINE[engine]),
+        way,
+        up,
+        down,
+        round(draw.uniform(3, 40), 1) if engine == "guest" else 0.0,
+        limit,
+        draw.random() < 0.5,
+        draw.choice([2, 4, 8]),
+    )
+
+
+def experiment(plan: Plan, change: str = "", shaper_kbit: int = 0) -> str:
+    """The experiment file of the path, with a change."""
+    size = plan.limit_bytes // (4 if change == "shorter" else 1)
+    limit = f"{size // FRAME}p" if plan.is_in_packets else f"{size}b"
+    queue = f'{{ qdisc = "{"pfifo" if plan.is_in_packets else "bfifo"}", limit = "{limit}" }}'
+    if change == "fq_codel":
+        queue = '{ qdisc = "fq_codel" }'
+    plain = '{ qdisc = "pfifo", limit = "1000p" }'
+    shaper = f'rate = "1gbit", queue = {{ qdisc = "cake", bandwidth = "{shaper_kbit}kbit"'
+    return PATH.format(
+        home=f"reverse = {{ {shaper}, ingress = true }} }}" if change == "cake" and plan.way == "down" else "",
+        wan=f"forward = {{ {shaper} }} }}" if change == "cake" and plan.way == "up" else "",
+        up_kbit=plan.up_kbit,
+        down_kbit=plan.down_kbit,
+        queue_up=queue if plan.way == "up" else plain,
+        queue_down=queue if plan.way == "down" else plain,
+        delay=f'delay = "{plan.delay_ms}ms"' if plan.delay_ms else "",
+    )
+
+
+def measured(plan: Plan, text: str, directory: Path) -> Run:
+    """A live measurement of a path. Raises `ValueError` if it fails."""
+    return measure(plan.engine, plan.seed, (plan.phase,), plan.flows, text, directory)
+
+
+def measure(
+    engine: str,
+    seed: int,
+    phases: Sequence[str],
+    flows: int,
+    text: str,
+    directory: Path,
+    setup: Mapping[str, str] | None = None,
+) -> Run:
+    """A live measurement from `h1` to `h2` of an experiment's network; `setup` has commands for its nodes.
+
+    Raises `ValueError` if it fails.
+    """
+    file = directory / "path.toml"
+    file.write_text(text, encoding="utf-8")
+    # A guest has none of this machine's files but the programs.
+    inside, live = ("/tmp", "bufferscope-live") if engine == "guest" else (str(directory), str(program()))
+    token = f"{inside}/token"
+    options = ("--phases", ",".join(phases), "--token-file", token, "--flows", str(flows))
+    test = shlex.join([live, "measure", "h2", "--events", *options])
+    commands = {"h2": f"exec {shlex.join([live, 'serve', '--token-file', token])}", **(setup or {})}
+    before = commands.pop("h1", "true")
+    others = [
+        f"{node}={shlex.join(['sh', '-ec', typed if node == 'h2' else f'{typed}; exec sleep 100000'])}"
+        for node, typed in commands.items()
+    ]
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "bufferscope", "shell", str(file), "--engine", engine, "--quiet"),
+            *("--seed", str(seed), "--on", "h1"),
+            *(word for each in others for word in ("--with", each)),
+            *("--", "sh", "-ec", f"{before}; sleep 5; {test}"),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=LONGEST_S,
+        check=False,
+    )
+    lines = [line.encode() for line in done.stdout.splitlines() if line.startswith("{")]
+    if not lines:
+        raise ValueError((done.stderr or done.stdout)[-300:] or "no output")
+    return read_events(lines, directory / "results")
+
+
+def changed(plan: Plan, fitted: LineFit) -> tuple[LineModel, int]:
+    """The model with the change, and the rate of the shaper in kbit/s."""
+    queue = fitted.model.queues[plan.way]
+    if plan.change == "cake":
+        kbit = round((fitted.line.directions[plan.way].shaper_bps or 0) / 1000)
+        return replace(fitted.model, shapers={plan.way: kbit}), kbit
+    if plan.change == "fq_codel":
+        other = replace(queue, qdisc=MANAGED, limit_bytes=None)
+    else:
+        # The size that the plan takes, as far as the model knows the present one.
+        other = replace(queue, limit_bytes=max((queue.limit_bytes or 0) // 4, 2 * FRAME))
+    return replace(fitted.model, queues={**fitted.model.queues, plan.way: other}), 0
+
+
+def tried(plan: Plan) -> Predicted:
+    """Measure, model, predict, change, and measure again."""
+    try:
+        with tempfile.TemporaryDirectory() as name:
+            directory = Path(name)
+            fitted = fit(of_live(measured(plan, experiment(plan), directory)))
+            (phase,) = fitted.phases
+            if not fitted.fits:
+                return Predicted(plan, fits=False, before=phase.measured)
+            model, kbit = changed(plan, fitted)
+            predicted = modelled(model, phase.phase)
+            again = of_live(measured(plan, experiment(plan, plan.change, kbit), directory))
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        return Predicted(plan, fits=False, error=str(error)[-200:])
+    return Predicted(plan, True, phase.measured, predicted, again.phases[0].result)
+
+
+def table(rows: Sequence[Predicted]) -> str:
+    """What docs/model.md says of the trials."""
+    lines = [
+        "| kernel | change | trials | models that fit | p50 | p95 | goodput |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for engine in OF_ENGINE:
+        for change, text in CHANGES.items():
+            own = [each for each in rows if (each.plan.engine, each.plan.change) == (engine, change)]
+            if not own:
+                continue
+            fitting = [each for each in own if each.predicted]
+            cells = [
+                f"{sum(pair[3] for each in fitting for pair in each.pairs() if pair[0] == name)} of {len(fitting)}"
+                for name in ("p50_ms", "p95_ms", "goodput_mbit")
+            ]
+            where = "guest" if engine == "guest" else "this machine"
+            lines.append(f"| {where} | {text} | {len(own)} | {len(fitting)} | {' | '.join(cells)} |")
+    failed = [each for each in rows if each.error]
+    if failed:
+        lines += ["", f"{len(failed)} trials did not run to their end."]
+    return "\n".join(lines)
+
+
+def written(page: str, rows: Sequence[Predicted]) -> str:
+    """The page with the table of these trials."""
+    before, _, rest = page.partition(BEGIN)
+    _, found, after = rest.partition(END)
+    if not found:
+        raise ValueError(f"{PAGE}: found no {BEGIN!r} and {END!r}")
+    return f"{before}{BEGIN}\n\n{table(rows)}\n\n{END}{after}"
+
+
+def from_row(row: Mapping[str, object]) -> Predicted:
+    """A trial as `--rows` wrote it."""
+    results = {
+        key: None if row[key] is None else PhaseResult(**row[key])  # type: ignore[arg-type]
+        for key in ("before", "predicted", "measured")
+    }
+    return Predicted(**{**row, **results, "plan": Plan(**row["plan"])})  # type: ignore[arg-type]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the trials and write the table; the exit status is 1 if a prediction is wrong."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--engine", choices=tuple(OF_ENGINE), action="append", help="whose kernel (default: both)")
+    parser.add_argument("--first", type=int, required=True, help="the first seed")
+    parser.add_argument("--seeds", type=int, default=12, help="trials of each engine (default: 12)")
+    parser.add_argument("--change", choices=tuple(CHANGES), help="only trials with this change; others of --rows stay")
+    parser.add_argument("--jobs", type=int, default=1, help="trials at the same time (default: 1)")
+    parser.add_argument("--rows", type=Path, help="a file with a line of JSON per trial; those in it are not run again")
+    parser.add_argument("--page", type=Path, default=PAGE, help="the page whose table is written")
+    options = parser.parse_args(arguments)
+    file: Path | None = options.rows
+    known = {}
+    if file is not None and file.exists():
+        known = {row.plan: row for row in map(from_row, map(json.loads, file.read_text().splitlines()))}
+    plans = [
+        drawn(seed, engine)
+        for engine in options.engine or OF_ENGINE
+        for seed in range(options.first, options.first + options.seeds)
+    ]
+    plans = [plan for plan in plans if options.change in (None, plan.change) or plan in known]
+    rows: list[Predicted] = []
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for row in pool.map(lambda plan: known.get(plan) or tried(plan), plans):
+            rows.append(row)
+            shown = ", ".join(f"{name} {a} {b}{'' if good else ' WRONG'}" for name, a, b, good in row.pairs())
+            print(f"{row.plan}: {shown or row.error or 'does not fit'}", file=sys.stderr, flush=True)
+            if file is not None and row.plan not in known:
+                with file.open("a", encoding="utf-8") as appended:
+                    appended.write(json.dumps(asdict(row)) + "\n")
+    options.page.write_text(written(options.page.read_text(encoding="utf-8"), rows), encoding="utf-8")
+    return int(not all(pair[3] for row in rows for pair in row.pairs()))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
