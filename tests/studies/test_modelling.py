@@ -6,6 +6,7 @@ differ by direction, queues have limits in packets or bytes, and some paths have
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,6 +54,9 @@ def test_models_behave_as_the_paths_did(held: list[tuple[lines.HiddenPath, Run, 
     for path, _, fitted in held:
         if not fitted.fits:
             continue
+        planted = re.search(r'jitter = "(\d+)us"', path.settings["wire"])
+        jitter_ns = 1000 * int(planted[1]) if planted else 0
+        assert fitted.model.jitter_ns == pytest.approx(jitter_ns, rel=0.3, abs=150_000)
         for way in ("up", "down"):
             queue = fitted.model.queues[way]
             assert queue.rate_bps == pytest.approx(1000 * path.settings[way], rel=0.1)

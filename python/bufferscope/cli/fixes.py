@@ -34,6 +34,8 @@ def print_advice(run: Run, advice: Advice) -> None:
     if advice.steps:
         say("")
         _tell("Then measure again, and compare: bufferscope measure, bufferscope compare.")
+        if advice.rates:
+            _tell("What a shaper would do, before anything is changed: bufferscope model.")
         if advice.target == "openwrt":
             _tell(
                 "For another router: --device linux, opnsense, pfsense, mikrotik. Without access to it: --device "
