@@ -74,12 +74,38 @@ pub struct ProbeSocket {
 impl ProbeSocket {
     /// Opens one at an address, which receives from `remote` only, if that is given.
     pub fn open(local: SocketAddr, remote: Option<SocketAddr>) -> io::Result<Self> {
+        Self::open_shared(local, remote, false)
+    }
+
+    /// Takes one that another process has opened.
+    pub fn inherited(socket: OwnedFd) -> io::Result<Self> {
+        let mut found = Self { socket, is_ipv6: false };
+        found.is_ipv6 = found.local()?.is_ipv6();
+        Ok(found)
+    }
+
+    /// Another descriptor of the same socket.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { socket: self.socket.try_clone()?, is_ipv6: self.is_ipv6 })
+    }
+
+    /// Opens another socket at the same address for one peer: the kernel gives it what that peer sends from then on.
+    pub fn beside(&self, remote: SocketAddr) -> io::Result<Self> {
+        // Both must have it, and it may be set when the first one is bound already.
+        set_int(&self.socket, libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
+        Self::open_shared(self.local()?, Some(remote), true)
+    }
+
+    fn open_shared(local: SocketAddr, remote: Option<SocketAddr>, is_shared: bool) -> io::Result<Self> {
         let is_ipv6 = local.is_ipv6();
         let family = if is_ipv6 { AddressFamily::Inet6 } else { AddressFamily::Inet };
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
         let socket = socket(family, SockType::Datagram, flags, None)?;
         if is_ipv6 {
             set_int(&socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 1)?;
+        }
+        if is_shared {
+            set_int(&socket, libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
         }
         set_buffer(&socket, [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF], BUFFER_BYTES)?;
         report_errors(&socket, is_ipv6)?;
@@ -199,6 +225,12 @@ impl ProbeSocket {
             Ok(_) | Err(Errno::EINTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+impl AsFd for ProbeSocket {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 

@@ -29,4 +29,4 @@ others wait. Its options are those of the program bufferscope-live: --listen ADD
     """
     from bufferscope.engines.live.serving import serve as run
 
-    raise typer.Exit(run(arguments or []))
+    run(arguments or [])

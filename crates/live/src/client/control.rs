@@ -16,6 +16,7 @@ use tokio_rustls::rustls::crypto::{CryptoProvider, verify_tls13_signature};
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 
+use crate::server::certificate::OWN_NAME;
 use crate::wire::control::{Answer, ControlError, LONGEST_ANSWER, PROTOCOL, Request, Welcome, receive, send};
 use crate::wire::token::Token;
 
@@ -172,7 +173,7 @@ pub async fn secure(
     token: &Token,
 ) -> Result<TlsStream<TcpStream>, ConnectError> {
     let _ = stream.set_nodelay(true);
-    let name = ServerName::try_from("bufferscope").expect("a DNS name");
+    let name = ServerName::try_from(OWN_NAME).expect("a DNS name");
     let connecting = TlsConnector::from(Arc::new(pinned(token))).connect(name, stream);
     let stream = tokio::time::timeout(PATIENCE, connecting).await.map_err(|_| ConnectError::Silent(server))?;
     stream.map_err(|error| {

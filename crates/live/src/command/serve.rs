@@ -6,13 +6,16 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 
 use crate::server::allow::Network;
-use crate::server::certificate::Identity;
+use crate::server::certificate::{Files, Identity};
+use crate::server::handover::Inherited;
 use crate::server::limits::Limits;
-use crate::server::{Settings, serve};
+use crate::server::{Settings, serve_after};
 use crate::udp::internet_address;
 use crate::wire::DEFAULT_PORT;
 use crate::wire::control::SessionLimits;
@@ -72,6 +75,15 @@ pub struct ServeArguments {
     /// End after the first test
     #[arg(long)]
     once: bool,
+    /// The certificate that browsers get, followed by those of its issuers (PEM); SIGHUP reads it again [default: the server's own]
+    #[arg(long, value_name = "FILE", requires = "key")]
+    certificate: Option<PathBuf>,
+    /// The private key of `--certificate` (PEM)
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    key: Option<PathBuf>,
+    /// Seconds that tests may go on after the first SIGTERM or Ctrl-C; the second one ends them at once
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(0..=3600))]
+    grace: u64,
     /// Serve metrics for Prometheus at `http://ADDRESS:PORT/metrics`; readers on other machines need the secret of the token file as a bearer token
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<SocketAddr>,
@@ -101,10 +113,16 @@ pub async fn run(arguments: &ServeArguments) -> Result<ExitCode, String> {
                 .to_owned(),
         );
     }
-    let (identity, token) = match &arguments.token_file {
-        Some(file) => kept(file)?,
-        None => fresh()?,
+    let before = Inherited::take().await.map_err(|error| format!("nothing to take over: {error}"))?;
+    let of_before = before.as_ref().map(|before| (before.identity.clone(), before.token.clone()));
+    let (identity, token) = match (&arguments.token_file, &of_before) {
+        (Some(file), _) => kept(file)?,
+        (None, Some(known)) => known.clone(),
+        (None, None) => fresh()?,
     };
+    let files = arguments.certificate.clone().zip(arguments.key.clone());
+    let certificate = files.map(|(certificate, key)| Files::read(certificate, key).map(Arc::new)).transpose()?;
+    let names = certificate.as_ref().map(|files| files.names()).unwrap_or_default();
     let metrics = arguments.metrics.map(|address| (address, token.clone()));
     let token = if arguments.public { token.public() } else { token };
     let mut settings = Settings {
@@ -114,6 +132,8 @@ pub async fn run(arguments: &ServeArguments) -> Result<ExitCode, String> {
         compatible: arguments.compatible,
         once: arguments.once,
         metrics,
+        certificate: certificate.clone(),
+        grace: Duration::from_secs(arguments.grace),
     };
     if settings.listen.is_empty() {
         settings.listen.push((Ipv4Addr::UNSPECIFIED, DEFAULT_PORT).into());
@@ -123,7 +143,13 @@ pub async fn run(arguments: &ServeArguments) -> Result<ExitCode, String> {
     }
     let listen = settings.listen.clone();
     let shown = token.to_string();
-    let served = serve(settings, identity, token, |addresses| print_lines(addresses, &shown)).await;
+    let is_known = of_before.is_some_and(|(_, known)| known == token);
+    let print = |addresses: &[SocketAddr]| {
+        if !is_known {
+            print_lines(addresses, &shown, &names);
+        }
+    };
+    let served = serve_after(before, settings, identity, token, print).await;
     served.map(|()| ExitCode::SUCCESS).map_err(|error| {
         let addresses: Vec<_> = listen.iter().map(SocketAddr::to_string).collect();
         format!("cannot listen on {}: {error}", addresses.join(" and "))
@@ -207,7 +233,7 @@ fn has_ipv6() -> bool {
 }
 
 /// Prints how to connect from another machine.
-fn print_lines(listening: &[SocketAddr], token: &str) {
+fn print_lines(listening: &[SocketAddr], token: &str, names: &[String]) {
     let mut out = io::stdout().lock();
     let _ = writeln!(out, "Waiting for tests. On the machine whose connection you want to test:");
     let (mut lines, mut pages): (Vec<String>, Vec<String>) = Default::default();
@@ -224,9 +250,15 @@ fn print_lines(listening: &[SocketAddr], token: &str) {
             pages.push(format!("http://{}/#{secret}", SocketAddr::new(host, address.port())));
         }
     }
+    // Browsers trust the certificate for these names only.
+    if let (false, Some(address)) = (names.is_empty(), listening.first()) {
+        pages = names.iter().map(|name| format!("https://{name}:{}/#{secret}", address.port())).collect();
+    }
     if lines.is_empty() {
         lines.push(format!("  bufferscope measure HOST --token {token}"));
-        pages.push(format!("http://HOST:{DEFAULT_PORT}/#{secret}"));
+        if pages.is_empty() {
+            pages.push(format!("http://HOST:{DEFAULT_PORT}/#{secret}"));
+        }
     }
     for line in lines {
         let _ = writeln!(out, "{line}");

@@ -18,7 +18,7 @@ use crate::load::Marks;
 use crate::wire::load::{ACCEPTED, OPENING_BYTES, Opening, Purpose, REFUSED};
 
 /// The first byte of a TLS connection: a handshake record.
-const TLS: u8 = 0x16;
+pub(super) const TLS: u8 = 0x16;
 /// The announcement of a phase may come so much later than the connections of its load.
 const ANNOUNCEMENT: Duration = Duration::from_secs(2);
 /// An address whose test runs may open so many connections beside those of the load.
@@ -42,20 +42,26 @@ impl Server {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
                 Some(_) = connections.join_next() => continue,
+                () = self.is_replaced() => break,
             };
             match accepted {
-                Ok((stream, from)) if self.is_allowed(from.ip()) => {
-                    match self.gate.enter(from.ip(), self.of_test(from.ip())) {
-                        Some(pass) => {
-                            connections.spawn(Arc::clone(&self).connection(stream, from, pass));
-                        }
-                        None => self.counters.refused(Refused::Unproven),
-                    }
-                }
+                Ok((stream, from)) if self.is_allowed(from.ip()) => self.admit(stream, from, &mut connections),
                 Ok(_) => self.counters.refused(Refused::Network),
                 // Out of descriptors, or a connection that is already gone.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             }
+        }
+        drop(listener);
+        while connections.join_next().await.is_some() {}
+    }
+
+    /// Takes a connection, unless there are too many.
+    pub(super) fn admit(self: &Arc<Self>, stream: TcpStream, from: SocketAddr, connections: &mut JoinSet<()>) {
+        match self.gate.enter(from.ip(), self.of_test(from.ip())) {
+            Some(pass) => {
+                connections.spawn(Arc::clone(self).connection(stream, from, pass));
+            }
+            None => self.counters.refused(Refused::Unproven),
         }
     }
 
@@ -65,7 +71,7 @@ impl Server {
     }
 
     /// Connections that an address may open beside those of any address, because its test runs.
-    fn of_test(&self, address: IpAddr) -> Option<usize> {
+    pub(super) fn of_test(&self, address: IpAddr) -> Option<usize> {
         let sessions = self.sessions.lock();
         let has_test = sessions.values().any(|session| !session.is_monitor() && session.address == user(address));
         drop(sessions);
@@ -75,7 +81,13 @@ impl Server {
     async fn connection(self: Arc<Self>, mut stream: TcpStream, from: SocketAddr, pass: Pass) {
         let until = tokio::time::Instant::now() + self.settings.limits.opening;
         let mut first = [0];
-        match tokio::time::timeout_at(until, stream.peek(&mut first)).await {
+        let peeked = tokio::time::timeout_at(until, stream.peek(&mut first)).await;
+        if let (Some(old), Ok(Ok(1))) = (&self.predecessor, &peeked)
+            && old.take_connection(&stream, from, first[0], until).await
+        {
+            return;
+        }
+        match peeked {
             Ok(Ok(1)) if first[0] == TLS => {
                 if let Err(reason) = self.secured(stream, from, pass, until).await {
                     log(format_args!("a control connection ended: {reason}"));

@@ -10,6 +10,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
 use super::gate::Pass;
+use super::life::Stage;
 use super::limits::user;
 use super::running::Running;
 use super::session::Session;
@@ -36,8 +37,10 @@ impl Server {
     ) -> Result<(), ControlError> {
         nix::sys::socket::setsockopt(&stream, nix::sys::socket::sockopt::TcpUserTimeout, &PATIENCE_MS)
             .map_err(io::Error::from)?;
+        // A page opens dozens for a test, and other programs do; their number is bounded as long as the test runs.
         let now_ns = monotonic_ns();
-        if !self.guests.connects(from.ip(), now_ns) && !self.ledger.connects(from.ip(), now_ns) {
+        let is_of_test = self.of_test(from.ip()).is_some() || self.guests.connects(from.ip(), now_ns);
+        if !is_of_test && !self.ledger.connects(from.ip(), now_ns) {
             self.counters.refused(Refused::Connections);
             return Err(io::Error::other("its address has connected too often in the past hour").into());
         }
@@ -73,6 +76,9 @@ impl Server {
         if let Some(reason) = self.refusal(&hello, from.ip()).await {
             return say(&mut stream, Answer::Refused { reason }).await;
         }
+        if self.life.stage() >= Stage::Stopping {
+            return self.send_away(&mut stream).await;
+        }
         // From here on, the number of clients is bounded by the queue, or by that of monitors.
         drop(pass);
         if matches!(hello, Request::Hello { monitor: true, .. }) {
@@ -87,10 +93,15 @@ impl Server {
             let reason = "the server has too many clients: try again later".to_owned();
             return say(&mut stream, Answer::Refused { reason }).await;
         };
-        while let Some(position) = ticket.position() {
+        loop {
+            if self.life.stage() >= Stage::Stopping {
+                return self.send_away(&mut stream).await;
+            }
+            let Some(position) = ticket.position() else { break };
             say(&mut stream, Answer::Queued { position }).await?;
             tokio::select! {
                 () = ticket.changed() => {}
+                () = self.life.reaches(Stage::Stopping) => {}
                 () = tokio::time::sleep(Duration::from_secs(2)) => {}
                 // Nobody speaks before the welcome: this is the end of the connection.
                 _ = stream.read_u8() => return Ok(()),
@@ -109,6 +120,16 @@ impl Server {
         memory::release();
         self.counters.ended(ended.as_ref().map_or(Outcome::Failed, |outcome| *outcome));
         ended.map(|_| ())
+    }
+
+    /// Tells a client that the server is about to end.
+    pub(super) async fn send_away<S>(&self, stream: &mut S) -> Result<(), ControlError>
+    where
+        S: tokio::io::AsyncWrite + Unpin,
+    {
+        self.counters.refused(Refused::Stopping);
+        let reason = "the server is about to end: try again later".to_owned();
+        say(stream, Answer::Refused { reason }).await
     }
 
     /// Why there will be no test after this first message. The answer to a wrong secret is slow, and holds the connection's pass.

@@ -47,6 +47,11 @@ impl Gate {
         self.inside().all
     }
 
+    /// The addresses of those that are in.
+    pub fn addresses(&self) -> Vec<IpAddr> {
+        self.inside().of.keys().copied().collect()
+    }
+
     fn inside(&self) -> MutexGuard<'_, Inside> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::limits::{Limits, user};
 use crate::time::{MS, SECOND};
 
@@ -19,7 +21,7 @@ const FIRST_DELAY: Duration = Duration::from_millis(100);
 const LONGEST_DELAY: Duration = Duration::from_secs(5);
 
 /// A count over the past hour, which forgets in steps of five minutes, never too early.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Hour {
     parts: [u64; PARTS],
     /// The number of the part that is counted in now, since the clock's zero.
@@ -58,7 +60,7 @@ impl Hour {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Account {
     bytes: Hour,
     tests: Hour,
@@ -66,8 +68,9 @@ struct Account {
     wrong: Hour,
 }
 
-#[derive(Debug, Default)]
-struct Accounts {
+/// What a new process must know of them.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Accounts {
     of: HashMap<IpAddr, Account>,
     tests: Hour,
 }
@@ -82,7 +85,17 @@ pub struct Ledger {
 impl Ledger {
     /// With nothing in it.
     pub fn new(limits: Limits) -> Self {
-        Self { limits, accounts: Mutex::default() }
+        Self::with(limits, Accounts::default())
+    }
+
+    /// With the accounts of the process before this one.
+    pub(super) fn with(limits: Limits, accounts: Accounts) -> Self {
+        Self { limits, accounts: Mutex::new(accounts) }
+    }
+
+    /// The accounts for a new process. Its clock is the same.
+    pub(super) fn snapshot(&self) -> Accounts {
+        self.accounts().clone()
     }
 
     /// Counts a control connection; returns whether the address may have it.
@@ -201,6 +214,16 @@ mod tests {
         assert_eq!(ledger.begins(address(1), 4 * SECOND), Ok(600));
         assert!(ledger.may_begin(address(1), 3600 * SECOND - 1).is_err(), "within the hour");
         assert_eq!(ledger.begins(address(1), FORGOTTEN_NS), Ok(700));
+    }
+
+    #[test]
+    fn a_new_process_knows_what_was_used() {
+        let before = ledger(|limits| limits.tests_per_hour = 1);
+        assert!(before.begins(address(1), SECOND).is_ok());
+        let text = serde_json::to_string(&before.snapshot()).unwrap();
+        let after = Ledger::with(before.limits.clone(), serde_json::from_str(&text).unwrap());
+        assert!(after.begins(address(1), 2 * SECOND).is_err());
+        assert!(after.begins(address(2), 2 * SECOND).is_ok());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::control::{does_not_read, drawn, say};
+use super::life::Stage;
 use super::limits::{Messages, user};
 use super::running::{RECORDS_TIME, next};
 use super::session::{Session, State};
@@ -127,6 +128,7 @@ impl Server {
                     }
                     looks += 1;
                 }
+                () = self.life.reaches(Stage::Stopping) => return self.send_away(&mut writer).await,
                 () = tokio::time::sleep_until(ends) => {
                     let reason = format!("the session of a monitor ends after {} s", longest.as_secs());
                     return say(&mut writer, Answer::Refused { reason }).await;

@@ -20,6 +20,8 @@ struct Clients {
     next: u64,
     /// Those whose test runs come first.
     order: VecDeque<(u64, IpAddr)>,
+    /// Clients of another process that come before all of them.
+    ahead: usize,
 }
 
 impl Queue {
@@ -32,7 +34,7 @@ impl Queue {
     pub fn enter(&self, address: IpAddr, per_address: usize) -> Option<Ticket<'_>> {
         let mut clients = self.clients();
         let of_address = clients.order.iter().filter(|(_, other)| *other == address).count();
-        if clients.order.len() >= self.tests + self.waiting || of_address >= per_address {
+        if clients.all() >= self.tests + self.waiting || of_address >= per_address {
             return None;
         }
         let number = clients.next;
@@ -43,7 +45,34 @@ impl Queue {
 
     /// How many wait.
     pub fn waiting(&self) -> usize {
-        self.clients().order.len().saturating_sub(self.tests)
+        let clients = self.clients();
+        clients.order.len() - clients.running(self.tests)
+    }
+
+    /// How many have their turn.
+    pub fn running(&self) -> usize {
+        self.clients().running(self.tests)
+    }
+
+    /// Whether there are no clients.
+    pub fn is_empty(&self) -> bool {
+        self.clients().order.is_empty()
+    }
+
+    /// Clients, and those of another process that come before them.
+    pub fn clients_and_ahead(&self) -> usize {
+        self.clients().all()
+    }
+
+    /// So many clients of another process come before all clients here.
+    pub fn set_ahead(&self, ahead: usize) {
+        self.clients().ahead = ahead;
+        self.changes.send_modify(|number| *number += 1);
+    }
+
+    /// Clients of another process that come before all clients here.
+    pub fn ahead(&self) -> usize {
+        self.clients().ahead
     }
 
     /// Whether another client would have to wait.
@@ -53,6 +82,16 @@ impl Queue {
 
     fn clients(&self) -> MutexGuard<'_, Clients> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Clients {
+    fn all(&self) -> usize {
+        self.ahead + self.order.len()
+    }
+
+    fn running(&self, tests: usize) -> usize {
+        tests.saturating_sub(self.ahead).min(self.order.len())
     }
 }
 
@@ -68,13 +107,13 @@ impl Ticket<'_> {
     /// How many tests must end first; `None`: it is this client's turn.
     pub fn position(&self) -> Option<usize> {
         let clients = self.queue.clients();
-        let at = clients.order.iter().position(|(number, _)| *number == self.number)?;
+        let at = clients.ahead + clients.order.iter().position(|(number, _)| *number == self.number)?;
         (at >= self.queue.tests).then(|| at + 1 - self.queue.tests)
     }
 
     /// Whether other tests run now.
     pub fn shares(&self) -> bool {
-        self.queue.tests > 1 && self.queue.clients().order.len() > 1
+        self.queue.tests > 1 && self.queue.clients().all() > 1
     }
 
     /// Waits until a client has left.
@@ -110,6 +149,21 @@ mod tests {
         assert_eq!(third.position(), Some(1));
         drop(first);
         assert_eq!((third.position(), queue.waiting()), (None, 0));
+    }
+
+    #[tokio::test]
+    async fn clients_of_another_process_come_first_and_count_as_all_others() {
+        let queue = Queue::new(2, 1);
+        queue.set_ahead(2);
+        let mut first = queue.enter(address(1), 8).unwrap();
+        assert!(queue.enter(address(2), 8).is_none(), "full");
+        assert_eq!((first.position(), queue.running(), queue.waiting()), (Some(1), 0, 1));
+        queue.set_ahead(1);
+        first.changed().await;
+        assert_eq!((first.position(), queue.running(), queue.waiting()), (None, 1, 0));
+        assert!(first.shares(), "with a test of the other process");
+        queue.set_ahead(0);
+        assert!(!first.shares());
     }
 
     #[test]

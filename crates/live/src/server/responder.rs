@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bufferscope_endpoint::error_queue::Notice;
 
+use super::handover::Predecessor;
 use super::limits::user;
 use super::session::Session;
 use super::web::rtc::Transports;
@@ -52,13 +53,15 @@ const BATCH: usize = 64;
 /// Answers and sends probes until `stop` is set.
 pub struct Responder<'a> {
     /// The socket.
-    pub socket: Arc<ProbeSocket>,
+    pub(super) socket: &'a Arc<ProbeSocket>,
     /// The sessions.
-    pub sessions: &'a Sessions,
+    pub(super) sessions: &'a Sessions,
     /// The cookies.
-    pub cookies: &'a Cookies,
+    pub(super) cookies: &'a Cookies,
     /// The channels of pages.
     pub(super) transports: &'a Transports,
+    /// The process before this one, which may still have sessions.
+    pub(super) predecessor: Option<&'a Predecessor>,
 }
 
 impl Responder<'_> {
@@ -75,7 +78,7 @@ impl Responder<'_> {
                     Some(arrival) => self.on_arrival(&arrival),
                     None => {
                         let bytes = &buffer[..datagram.length];
-                        self.transports.take(&self.socket, bytes, datagram.from, datagram.at_ns);
+                        self.transports.take(self.socket, bytes, datagram.from, datagram.at_ns);
                     }
                 }
             }
@@ -83,7 +86,7 @@ impl Responder<'_> {
                 let Some(notice) = self.socket.notice(&mut buffer)? else { break };
                 self.on_notice(notice, &buffer);
             }
-            self.transports.look(&self.socket);
+            self.transports.look(self.socket);
             let sessions: Vec<_> = self.sessions.lock().values().cloned().collect();
             for session in sessions {
                 self.climb(&session);
@@ -92,10 +95,15 @@ impl Responder<'_> {
         Ok(())
     }
 
-    fn on_arrival(&self, arrival: &Arrival) {
+    /// Answers a probe.
+    pub(super) fn on_arrival(&self, arrival: &Arrival) {
         let packet = &arrival.packet;
         let now_ns = monotonic_ns();
-        let Some(session) = self.sessions.get(packet.session).filter(|session| {
+        let found = self.sessions.get(packet.session);
+        if let (None, Some(old)) = (&found, self.predecessor) {
+            return old.take_probe(arrival);
+        }
+        let Some(session) = found.filter(|session| {
             // Whoever sends from another address than that of the control connection gets nothing, not even a cookie.
             !session.has_ended() && session.address == user(arrival.from.ip())
         }) else {
@@ -140,7 +148,7 @@ impl Responder<'_> {
                     state.ladder.has_reached(ttl);
                 }
             }
-            Kind::Flood if is_valid => super::flood::on_packet(&session, arrival, &self.socket, now_ns),
+            Kind::Flood if is_valid => super::flood::on_packet(&session, arrival, self.socket, now_ns),
             _ => {}
         }
     }

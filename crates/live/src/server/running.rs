@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::control::{does_not_read, say, timed_out};
+use super::life::Stage;
 use super::limits::Messages;
 use super::session::{MOST_ROWS, Session};
 use super::status::Outcome;
@@ -55,7 +56,7 @@ impl Server {
         sampling.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut outcome = Outcome::Done;
         loop {
-            let limit = tokio::select! {
+            let reason = tokio::select! {
                 found = &mut reading => {
                     let (request, reader) = found?;
                     reading = Box::pin(next(reader, silence));
@@ -96,9 +97,10 @@ impl Server {
                     if session.budget.left() > 0 {
                         continue;
                     }
-                    format!("{} bytes", session.limits.bytes)
+                    limit(format_args!("{} bytes", session.limits.bytes))
                 }
-                () = tokio::time::sleep_until(ends) => format!("{} s", session.limits.seconds),
+                () = tokio::time::sleep_until(ends) => limit(format_args!("{} s", session.limits.seconds)),
+                () = self.life.reaches(Stage::Ending), if !session.has_ended() => "the server is about to end".to_owned(),
             };
             if session.has_ended() {
                 // The client has not asked for its records.
@@ -107,7 +109,6 @@ impl Server {
             session.end();
             outcome = Outcome::Limited;
             ends = tokio::time::Instant::now() + FAREWELL;
-            let reason = format!("the server's limit of {limit} for this test is reached");
             say(&mut writer, Answer::Refused { reason }).await?;
         }
         let mut records = session.state().records();
@@ -117,6 +118,10 @@ impl Server {
         tokio::time::timeout(RECORDS_TIME, sent).await.map_err(|_| does_not_read())??;
         Ok(outcome)
     }
+}
+
+fn limit(what: std::fmt::Arguments<'_>) -> String {
+    format!("the server's limit of {what} for this test is reached")
 }
 
 /// A test that runs; its end is the end of this, whatever ends it.
@@ -136,7 +141,7 @@ impl Drop for Running<'_> {
         }
         let now_ns = monotonic_ns();
         let left = session.budget.left();
-        self.server.ledger.gives_back(session.address, now_ns, left);
+        self.server.give_back(session.address, left);
         let (seconds, bytes) = ((now_ns - session.began_ns) / SECOND, session.limits.bytes - left);
         log(format_args!("a test has ended after {seconds} s and {bytes} bytes of load"));
         self.server.finished.notify_one();

@@ -12,6 +12,7 @@ use nix::sys::time::TimeValLike;
 use serde::{Deserialize, Serialize};
 
 use super::Server;
+use super::life::Stage;
 use crate::time::{SECOND, monotonic_ns};
 
 pub mod http;
@@ -147,8 +148,6 @@ pub struct Status {
 pub enum State {
     /// It takes clients.
     Serving,
-    /// A new process takes new clients; this one ends when its tests have ended.
-    Replaced,
     /// It takes no new clients, and ends when its tests have ended.
     Stopping,
 }
@@ -160,6 +159,8 @@ pub struct Tests {
     pub running: usize,
     /// Their clients wait for their turn.
     pub waiting: usize,
+    /// They run or wait in the process that this one replaced.
+    pub of_old_process: usize,
     /// They have ended, and their clients have the records.
     pub done: u64,
     /// A limit has ended them.
@@ -246,10 +247,17 @@ impl Server {
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
-            state: State::Serving,
+            state: if self.life.stage() == Stage::Serving { State::Serving } else { State::Stopping },
             started_s: since_1970(SystemTime::now().checked_sub(uptime)),
             uptime_s: uptime.as_secs_f64(),
-            tests: Tests { running, waiting: self.queue.waiting(), done, limited, failed },
+            tests: Tests {
+                running,
+                waiting: self.queue.waiting(),
+                of_old_process: self.queue.ahead(),
+                done,
+                limited,
+                failed,
+            },
             monitors: Monitors {
                 connected: self.monitors.count(),
                 sessions: counters.monitors.load(Ordering::Relaxed),
@@ -306,13 +314,16 @@ impl Status {
         let giga = |bytes: u64| bytes as f64 / 1e9;
         let state = match self.state {
             State::Serving => "serving",
-            State::Replaced => "replaced by a new process, ends with its last test",
             State::Stopping => "stopping, ends with its last test",
         };
         let all: u64 = self.refused.values().sum();
         let reasons: Vec<_> = self.refused.iter().filter(|(_, count)| **count > 0).collect();
         let reasons: Vec<_> = reasons.iter().map(|(name, count)| format!("{name} {count}")).collect();
         let (tests, limits, process) = (&self.tests, &self.limits, &self.process);
+        let of_old = match tests.of_old_process {
+            0 => String::new(),
+            number => format!(", {number} in the old process"),
+        };
         let rate = limits.rate_bps.map_or_else(|| "any rate".to_owned(), |bps| format!("{} Mbit/s", bps / 1_000_000));
         let rows = [
             ("Version", format!("{}, process {}", self.version, self.pid)),
@@ -320,8 +331,8 @@ impl Status {
             (
                 "Tests",
                 format!(
-                    "{} running, {} waiting; {} done, {} ended by a limit, {} failed",
-                    tests.running, tests.waiting, tests.done, tests.limited, tests.failed
+                    "{} running, {} waiting{}; {} done, {} ended by a limit, {} failed",
+                    tests.running, tests.waiting, of_old, tests.done, tests.limited, tests.failed
                 ),
             ),
             ("Monitors", format!("{} connected; {} sessions", self.monitors.connected, self.monitors.sessions)),
@@ -387,7 +398,7 @@ pub(super) mod tests {
             state: State::Serving,
             started_s: 1_700_000_000.5,
             uptime_s: 3725.0,
-            tests: Tests { running: 1, waiting: 3, done: 210, limited: 2, failed: 5 },
+            tests: Tests { running: 1, waiting: 3, of_old_process: 0, done: 210, limited: 2, failed: 5 },
             monitors: Monitors { connected: 4, sessions: 12 },
             refused: Refused::ALL.iter().map(|reason| (reason.name().to_owned(), *reason as u64)).collect(),
             unproven_connections: 7,

@@ -134,6 +134,8 @@ impl Server {
         }
         match visit.upgrade() {
             Some(Upgrade::Control { upgrade, name }) => {
+                // Its further connections are known by its address only.
+                let _known = is_secure.then(|| server.secure_pages.enter(from.ip(), None));
                 if let (Ok(upgraded), Some(pass)) = (upgrade.await, visit.pass()) {
                     control::run(&server, TokioIo::new(upgraded), name, from, visit.local(), pass).await;
                 }

@@ -185,7 +185,11 @@ pub fn program() -> Command {
 
 impl Program {
     pub fn start(options: &[&str]) -> Self {
-        let mut child = program()
+        Self::start_as(program(), options)
+    }
+
+    pub fn start_as(mut program: Command, options: &[&str]) -> Self {
+        let mut child = program
             .args(["serve", "--listen", "127.0.0.1:0"])
             .args(options)
             .stdout(Stdio::piped())

@@ -30,6 +30,11 @@ pub fn metrics(status: &Status) -> String {
     let gauges = [
         ("bufferscope_tests_running", "Tests that run.", tests.running as f64),
         ("bufferscope_tests_waiting", "Clients that wait for their test.", tests.waiting as f64),
+        (
+            "bufferscope_tests_of_old_process",
+            "Tests that run or wait in the process that this one replaced.",
+            tests.of_old_process as f64,
+        ),
         ("bufferscope_monitors_connected", "Monitors that are connected.", monitors.connected as f64),
         (
             "bufferscope_unproven_connections",
