@@ -92,12 +92,23 @@ enum Reply {
     Probe {
         /// Its bytes.
         bytes: Vec<u8>,
+        /// Its length, with what pads it.
+        length: usize,
         /// Who sent it.
         from: SocketAddr,
         /// When it arrived, on the real-time clock.
         at_ns: u64,
         /// Whether the kernel says so.
         by_kernel: bool,
+    },
+    /// A datagram of a channel may be the old process's.
+    Datagram {
+        /// Its bytes.
+        bytes: Vec<u8>,
+        /// Who sent it.
+        from: SocketAddr,
+        /// When it arrived, on the real-time clock.
+        at_ns: u64,
     },
 }
 

@@ -78,7 +78,10 @@ impl Responder<'_> {
                     Some(arrival) => self.on_arrival(&arrival),
                     None => {
                         let bytes = &buffer[..datagram.length];
-                        self.transports.take(self.socket, bytes, datagram.from, datagram.at_ns);
+                        let is_known = self.transports.take(self.socket, bytes, datagram.from, datagram.at_ns);
+                        if let (false, Some(old)) = (is_known, self.predecessor) {
+                            old.take_datagram(bytes, datagram.from, datagram.at_ns);
+                        }
                     }
                 }
             }

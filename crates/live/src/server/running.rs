@@ -72,7 +72,8 @@ impl Server {
                         Request::Flood { direction, bps } => {
                             if let Err(reason) = session.accept_flood(direction, bps, flood_bps) {
                                 session.end();
-                                return say(&mut writer, Answer::Refused { reason }).await;
+                                say(&mut writer, Answer::Refused { reason }).await?;
+                                return Ok(Outcome::Failed);
                             }
                         }
                         Request::Finish => break,

@@ -115,9 +115,16 @@ impl Predecessor {
     /// Passes a probe on, if it belongs to it; one for which there is no room is lost.
     pub(in crate::server) fn take_probe(&self, arrival: &Arrival) {
         if self.has(arrival.packet.session) {
-            let Arrival { from, at_ns, by_kernel, .. } = *arrival;
+            let Arrival { bytes: length, from, at_ns, by_kernel, .. } = *arrival;
             let bytes = arrival.packet.bytes().to_vec();
-            let _ = self.link.try_send(&Reply::Probe { bytes, from, at_ns, by_kernel }, &[]);
+            let _ = self.link.try_send(&Reply::Probe { bytes, length, from, at_ns, by_kernel }, &[]);
+        }
+    }
+
+    /// Passes a datagram on that is no probe and belongs to no page here; one for which there is no room is lost.
+    pub(in crate::server) fn take_datagram(&self, bytes: &[u8], from: SocketAddr, at_ns: u64) {
+        if self.has_sessions() {
+            let _ = self.link.try_send(&Reply::Datagram { bytes: bytes.to_vec(), from, at_ns }, &[]);
         }
     }
 

@@ -93,6 +93,7 @@ impl Server {
         let Some(Kept { udp, .. }) = kept.take() else { return };
         let _ = self.successor.set(Successor(link));
         self.life.enter(Stage::Replaced);
+        let udp = udp.into_iter().map(Arc::new).collect();
         let mut old = Old { server: Arc::clone(self), udp, besides: HashSet::new(), connections: JoinSet::new() };
         // First the sockets of their own, so that no probe is between two processes.
         let sessions: Vec<_> = self.sessions.lock().keys().copied().collect();
@@ -182,7 +183,7 @@ impl Server {
 struct Old {
     server: Arc<Server>,
     /// The sockets that the new process receives from; this one sends answers over them.
-    udp: Vec<ProbeSocket>,
+    udp: Vec<Arc<ProbeSocket>>,
     /// Clients that have a socket of their own.
     besides: HashSet<SocketAddr>,
     connections: JoinSet<()>,
@@ -198,7 +199,7 @@ impl Old {
             return;
         }
         let server = Arc::clone(&self.server);
-        let started = socket.beside(to).and_then(|socket| {
+        let started = socket.beside(to).map(Arc::new).and_then(|socket| {
             let body = move || {
                 while !session.has_ended() {
                     if server.responder(&socket).run(&session.ended).is_err() {
@@ -256,11 +257,22 @@ impl Old {
                     self.server.admit(stream, from, &mut self.connections);
                 }
             }
-            Reply::Probe { bytes, from, at_ns, by_kernel } => {
+            Reply::Probe { bytes, length, from, at_ns, by_kernel } => {
                 let Some(packet) = Packet::parse(&bytes) else { return };
                 let Some(socket) = self.udp.iter().find(|socket| socket.reaches(from)) else { return };
-                self.server.responder(socket).on_arrival(&Arrival { packet, from, at_ns, by_kernel });
+                self.server.responder(socket).on_arrival(&Arrival { packet, bytes: length, from, at_ns, by_kernel });
                 self.answer_beside(packet.session);
+            }
+            Reply::Datagram { bytes, from, at_ns } => {
+                let Some(socket) = self.udp.iter().find(|socket| socket.reaches(from)) else { return };
+                self.server.transports.take(socket, &bytes, from, at_ns);
+                let sessions = self.server.sessions.lock();
+                let found = sessions.values().find(|session| session.state().probes_from == Some(from));
+                let found = found.map(|session| session.id);
+                drop(sessions);
+                if let Some(session) = found {
+                    self.answer_beside(session);
+                }
             }
         }
     }

@@ -183,34 +183,36 @@ impl Transports {
         hash.as_ref().iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":")
     }
 
-    /// Takes a datagram that is no probe of a program.
-    pub(in crate::server) fn take(&self, socket: &ProbeSocket, bytes: &[u8], from: SocketAddr, at_ns: u64) {
+    /// Takes a datagram that is no probe of a program; returns whether it can only be one of a page here.
+    pub(in crate::server) fn take(&self, socket: &ProbeSocket, bytes: &[u8], from: SocketAddr, at_ns: u64) -> bool {
         // RFC 7983, section 7.
         match bytes.first() {
-            Some(0..=3) => self.take_stun(socket, bytes, from, at_ns),
+            Some(0..=3) => self.take_stun(socket, bytes, from, at_ns).is_some(),
             Some(20..=63) => {
-                let peer = self.find(|peer| peer.state().proved.contains(&from));
-                if let Some(peer) = peer.filter(|peer| peer.may_have(from)) {
+                let Some(peer) = self.find(|peer| peer.state().proved.contains(&from)) else { return false };
+                if peer.may_have(from) {
                     self.take_datagram(socket, &peer, bytes, from, at_ns);
                 }
+                true
             }
-            _ => {}
+            _ => true,
         }
     }
 
-    fn take_stun(&self, socket: &ProbeSocket, bytes: &[u8], from: SocketAddr, at_ns: u64) {
+    /// `None` if no page here has sent it.
+    fn take_stun(&self, socket: &ProbeSocket, bytes: &[u8], from: SocketAddr, at_ns: u64) -> Option<()> {
         match Message::parse(bytes) {
             Some(Message::Request(request)) => {
-                let peer = self.find(|peer| peer.own.ufrag == request.receiver()).filter(|peer| peer.may_have(from));
-                let Some(peer) = peer else { return };
+                let peer = self.find(|peer| peer.own.ufrag == request.receiver())?;
                 let mut state = peer.state();
-                if !state.requests.allows(monotonic_ns()) || !request.is_from(&peer.page.ufrag, &peer.own.pwd) {
-                    return;
+                let is_its = peer.may_have(from)
+                    && state.requests.allows(monotonic_ns())
+                    && request.is_from(&peer.page.ufrag, &peer.own.pwd);
+                let is_proved = state.proved.contains(&from);
+                if !is_its || !is_proved && state.proved.len() >= MOST_ADDRESSES {
+                    return Some(());
                 }
-                if !state.proved.contains(&from) {
-                    if state.proved.len() >= MOST_ADDRESSES {
-                        return;
-                    }
+                if !is_proved {
                     state.proved.push(from);
                 }
                 if let Some(response) = request.response(from, &peer.own.pwd) {
@@ -218,14 +220,14 @@ impl Transports {
                 }
             }
             Some(Message::Success(id)) => {
-                let Some((session, seq)) = self.of_probe(id) else { return };
+                let (session, seq) = self.of_probe(id)?;
                 if session.address != user(from.ip()) {
-                    return;
+                    return Some(());
                 }
                 let mut state = session.state();
                 let is_from_page = state.probes_from == Some(from);
                 let Some(row) = state.ladder_row(seq).filter(|row| row.rtt_ns.is_none() && is_from_page) else {
-                    return;
+                    return Some(());
                 };
                 row.rtt_ns = Some(at_ns.saturating_sub(row.t_ns));
                 row.kind = AnswerKind::Destination;
@@ -235,6 +237,7 @@ impl Transports {
             }
             None => {}
         }
+        Some(())
     }
 
     fn take_datagram(&self, socket: &ProbeSocket, peer: &Peer, bytes: &[u8], from: SocketAddr, at_ns: u64) {
