@@ -64,7 +64,7 @@ INTERFACE = "to-m1"
 
 
 def tried(place: Place, margin: float | None, before: Run, directory: Path) -> Sequence[Compared]:
-    """Each direction before and after the cure. Raises `ValueError` or an `InputError` if there is none."""
+    """Each direction before and after the cure. Raises `ValueError` or `InputError` without a cure."""
     advice = bs.fix(before.path, device="linux", link="ethernet", interface=INTERFACE, margin=margin)
     if not advice.steps:
         raise ValueError(" ".join(advice.reasons) or "no step")

@@ -26,7 +26,7 @@ pub(crate) fn goodput(phase: &Phase, direction: Direction) -> Option<Goodput> {
         return None;
     }
     let mean = (at(&counts, to) - at(&counts, from)) * 8.0 / seconds;
-    let bins = rates(&counts, from, to, SECOND_NS);
+    let bins = rates(&counts, from, to);
     let variation =
         mean_and_deviation(&bins).filter(|(mean, _)| *mean > 0.0 && bins.len() > 1).map(|(m, d)| rounded(d / m));
     Some(Goodput {
@@ -40,7 +40,7 @@ pub(crate) fn goodput(phase: &Phase, direction: Direction) -> Option<Goodput> {
 pub(crate) fn by_second(phase: &Phase, direction: Direction) -> Vec<f64> {
     let counts = counts(phase, direction);
     match (counts.first(), counts.last()) {
-        (Some(first), Some(last)) => rates(&counts, first.0, last.0, SECOND_NS),
+        (Some(first), Some(last)) => rates(&counts, first.0, last.0),
         _ => Vec::new(),
     }
 }
@@ -48,11 +48,22 @@ pub(crate) fn by_second(phase: &Phase, direction: Direction) -> Vec<f64> {
 /// Fewer bins have no decile.
 const FEWEST: usize = 3;
 
-/// The lower decile of the goodput in bins of the steady part, in bit/s; `None` with fewer than three bins.
+/// The lower decile of the goodput in bins of the steady part, in bit/s; `None` with fewer than three bins. The last bin
+/// may be shorter, but not by more than half.
 pub(crate) fn lower_decile(phase: &Phase, direction: Direction, bin_ns: i64) -> Option<f64> {
     let counts = counts(phase, direction);
-    let bins = rates(&counts, steady_from(phase).max(counts.first()?.0), counts.last()?.0, bin_ns);
-    if bins.len() < FEWEST { None } else { quantile(&sorted(bins), 0.1) }
+    let (from, to) = (steady_from(phase).max(counts.first()?.0), counts.last()?.0);
+    let bin_ns = bin_ns.max(1);
+    let bins = to.saturating_sub(from).saturating_add(bin_ns / 2) / bin_ns;
+    let edge = |bin: i64| from.saturating_add(bin.saturating_mul(bin_ns)).min(to);
+    let rates: Vec<f64> = (0..bins.min(BINS))
+        .map(|bin| (edge(bin), edge(bin + 1)))
+        .filter(|(begin, end)| end > begin)
+        .map(|(begin, end)| {
+            ((at(&counts, end) - at(&counts, begin)) * 8.0 * SECOND_NS as f64 / (end - begin) as f64).max(0.0)
+        })
+        .collect();
+    if rates.len() < FEWEST { None } else { quantile(&sorted(rates), 0.1) }
 }
 
 fn counts(phase: &Phase, direction: Direction) -> Vec<(i64, f64)> {
@@ -62,11 +73,10 @@ fn counts(phase: &Phase, direction: Direction) -> Vec<(i64, f64)> {
     counts
 }
 
-fn rates(counts: &[(i64, f64)], from: i64, to: i64, bin_ns: i64) -> Vec<f64> {
-    let bins = (to.saturating_sub(from) / bin_ns.max(1)).min(BINS);
-    let edge = |bin: i64| at(counts, from.saturating_add(bin.saturating_mul(bin_ns)));
-    let per_second = 8.0 * SECOND_NS as f64 / bin_ns.max(1) as f64;
-    (0..bins).map(|bin| ((edge(bin + 1) - edge(bin)) * per_second).max(0.0)).collect()
+fn rates(counts: &[(i64, f64)], from: i64, to: i64) -> Vec<f64> {
+    let bins = (to.saturating_sub(from) / SECOND_NS).min(BINS);
+    let edge = |bin: i64| at(counts, from.saturating_add(bin * SECOND_NS));
+    (0..bins).map(|bin| ((edge(bin + 1) - edge(bin)) * 8.0).max(0.0)).collect()
 }
 
 /// The count at a time, linearly interpolated.
@@ -100,6 +110,7 @@ mod tests {
         assert_eq!((found.mean_bps, found.p10_bps, found.variation), (10_000_000, Some(10_000_000), Some(0.0)));
         assert!(goodput(&phase, Direction::Up).is_none());
         assert_eq!(lower_decile(&phase, Direction::Down, 2 * SECOND_NS), Some(1e7));
-        assert_eq!(lower_decile(&phase, Direction::Down, 3 * SECOND_NS), None, "two bins");
+        assert_eq!(lower_decile(&phase, Direction::Down, 3 * SECOND_NS), Some(1e7), "the last one has two seconds");
+        assert_eq!(lower_decile(&phase, Direction::Down, 4 * SECOND_NS), None, "two bins");
     }
 }
