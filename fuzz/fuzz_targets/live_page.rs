@@ -3,6 +3,7 @@
 
 #![no_main]
 
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use bufferscope_live::local::EndFacts;
@@ -30,6 +31,7 @@ fn page() -> &'static Page {
             monitor: false,
         },
         began_ns: BEGAN_NS,
+        held_ns: HashMap::new(),
     })
 }
 

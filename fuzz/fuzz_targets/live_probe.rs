@@ -1,14 +1,16 @@
-//! Feeds arbitrary packets to the readers of probes, of the packets that ICMP errors quote, and of copies in error queues.
+//! Feeds arbitrary packets to the readers of probes and of STUN, of the packets that ICMP errors quote, and of copies in error queues.
 //!
-//! What is read must be written again as it was.
+//! What is read must be written again as it was, and no response is longer than its request.
 
 #![no_main]
 
+use bufferscope_live::server::web::rtc::reads_stun;
 use bufferscope_live::udp::copied;
 use bufferscope_live::wire::probe::{PACKET_BYTES, Packet, Quoted};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
+    assert!(reads_stun(bytes).1.is_none_or(|length| length <= bytes.len()));
     let quoted = Quoted::parse(bytes);
     if let Some(packet) = Packet::parse(bytes) {
         assert_eq!(Packet::parse(&packet.bytes()), Some(packet));

@@ -223,6 +223,19 @@ async fn a_page_waits_in_the_queue_of_all_clients() {
 }
 
 #[tokio::test]
+async fn a_load_that_comes_before_its_phase_waits_for_it() {
+    let server = Server::start(|_| {});
+    let (mut control, fields) = begun(&server).await;
+    let mut load = TcpStream::connect(server.address).await.unwrap();
+    load.write_all(request(&server, &format!("GET /test/download?{fields}"), "").as_bytes()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    enter_phase(&mut control, "download").await;
+    let mut status = [0; 15];
+    tokio::time::timeout(PATIENCE, load.read_exact(&mut status)).await.unwrap().unwrap();
+    assert_eq!(&status, b"HTTP/1.1 200 OK");
+}
+
+#[tokio::test]
 async fn a_pages_load_needs_the_key_the_address_and_a_phase_and_is_counted() {
     let server = Server::start(|settings| settings.limits.session.flows = 2);
     let (mut control, fields) = begun(&server).await;

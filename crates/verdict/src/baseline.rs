@@ -45,6 +45,7 @@ pub(crate) struct Baseline {
     /// The best goodput of any phase, in bit/s.
     rates: [Option<f64>; 2],
     mtu_bytes: f64,
+    stamp_error_ns: f64,
 }
 
 /// The one-way values of the idle path.
@@ -63,6 +64,7 @@ fn index(direction: Direction) -> usize {
 impl Baseline {
     pub(crate) fn of(observations: &Observations) -> Self {
         let mtu_bytes = f64::from(observations.parameters.mtu_bytes.unwrap_or(1500));
+        let stamp_error_ns = observations.parameters.stamp_error_ns.unwrap_or(0) as f64;
         let idle: Vec<&Echo> = echoes(&observations.phases, &[PhaseKind::Idle]);
         let rtts = || idle.iter().filter_map(|echo| echo.rtt_ns).map(|rtt| rtt as f64);
         let rtt = spread(rtts(), idle.iter().filter(|echo| echo.rtt_ns.is_none()).count());
@@ -73,7 +75,7 @@ impl Baseline {
             rates.map(|rate| rate.mean_bps as f64).filter(|rate| *rate > 0.0).reduce(f64::max)
         });
         let one_way = rtt_ns.and_then(|limit| OneWay::of(observations, &idle, limit + mad_ns.unwrap_or(0.0)));
-        let mut baseline = Self { rtt, rtt_ns, mad_ns, one_way, queue_ns: None, rates, mtu_bytes };
+        let mut baseline = Self { rtt, rtt_ns, mad_ns, one_way, queue_ns: None, rates, mtu_bytes, stamp_error_ns };
         baseline.queue_ns = baseline.idle_queue(&idle);
         baseline
     }
@@ -88,9 +90,13 @@ impl Baseline {
         self.rtt.lost as f64 / self.rtt.count.max(1) as f64
     }
 
-    /// No shorter queue of the idle path counts: neither one of a few milliseconds nor one of a few packets.
+    /// No shorter queue of the idle path counts: neither one of a few milliseconds, nor one of a few packets, nor one that may be an
+    /// error of the client's stamps.
     fn least_idle_queue_ns(&self) -> f64 {
-        LEAST_IDLE_QUEUE_NS.max(self.packets_ns(Direction::Up)).max(self.packets_ns(Direction::Down))
+        LEAST_IDLE_QUEUE_NS
+            .max(self.stamp_error_ns)
+            .max(self.packets_ns(Direction::Up))
+            .max(self.packets_ns(Direction::Down))
     }
 
     /// A delay that varies over more than the changes from one probe to the next can explain: a sawtooth within seconds.

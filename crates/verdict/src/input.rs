@@ -41,6 +41,10 @@ pub struct Parameters {
     pub congestion: Option<String>,
     /// The size of a full IP packet; 1500 bytes if missing.
     pub mtu_bytes: Option<u32>,
+    /// By how much the stamps of the client's packets may be wrong for a while, if it is a program that the kernel does not always
+    /// run in time, such as a browser; missing: not at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stamp_error_ns: Option<i64>,
 }
 
 /// The medium of an end's first link.

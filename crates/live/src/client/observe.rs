@@ -84,6 +84,7 @@ pub fn observations(measurement: &Measurement, interval_ns: u64) -> Observations
                 .clone()
                 .or_else(|| measurement.server.as_ref().and_then(|server| server.end.congestion.clone())),
             mtu_bytes: None,
+            stamp_error_ns: None,
         },
     }
 }

@@ -32,7 +32,7 @@ mod files;
 mod load;
 mod ping;
 mod requests;
-pub(super) mod rtc;
+pub mod rtc;
 pub mod samples;
 mod visit;
 

@@ -30,12 +30,14 @@ use self::stun::{Credentials, Message, TransactionId};
 use crate::records::{AnswerKind, ArrivalRow};
 use crate::server::certificate::Identity;
 use crate::server::limits::{Messages, user};
+use crate::server::log;
 use crate::server::session::{MOST_ROWS, Session};
 use crate::time::{monotonic_ns, realtime_ns};
 use crate::udp::ProbeSocket;
 use crate::wire::SessionId;
 
 mod channel;
+mod crypto;
 mod stun;
 
 /// Length of a ping and of its answer.
@@ -46,6 +48,8 @@ const DATAGRAMS_PER_S: u64 = 400;
 const REQUESTS_PER_S: u64 = 50;
 /// Addresses from which a page may show its password.
 const MOST_ADDRESSES: usize = 8;
+/// An answer took an unknown time here.
+pub(super) const WAITED: u64 = u64::MAX;
 /// Packets whose stamps may still come.
 const MOST_SENT: usize = 4096;
 /// A packet is known by so many of its last bytes, which are a part of its authentication tag or its checksum.
@@ -85,6 +89,18 @@ impl Offer {
     }
 }
 
+/// Whether the server reads a datagram as STUN, whole or as an ICMP error quotes it, and how long its response may be.
+pub fn reads_stun(bytes: &[u8]) -> (bool, Option<usize>) {
+    let response = match Message::parse(bytes) {
+        Some(Message::Request(request)) => {
+            request.is_from("page", "password");
+            request.response(SocketAddr::from(([192, 0, 2, 1], 1)), "password").map(|response| response.len())
+        }
+        _ => None,
+    };
+    (Message::parse(bytes).is_some() || stun::quoted(bytes).is_some(), response)
+}
+
 /// The channels of all pages.
 pub(in crate::server) struct Transports {
     certificate: DtlsCertificate,
@@ -114,7 +130,7 @@ struct State {
     requests: Messages,
     datagrams: Messages,
     pings: Messages,
-    /// How long an answer took here, by the number of its ping.
+    /// How long an answer took here, by the number of its ping; [`WAITED`] if it was not sent at once.
     held_ns: HashMap<u64, u64>,
 }
 
@@ -137,7 +153,11 @@ impl Transports {
         let certificate =
             DtlsCertificate { certificate: identity.certificate().to_vec(), private_key: identity.key().to_vec() };
         // The address is proved by ICE.
-        let config = dimpl::Config::builder().use_server_cookie(false).build().map_err(io::Error::other)?;
+        let config = dimpl::Config::builder()
+            .with_crypto_provider(crypto::provider())
+            .use_server_cookie(false)
+            .build()
+            .map_err(io::Error::other)?;
         Ok(Self { certificate, config: Arc::new(config), peers: Mutex::default(), sent: Mutex::default() })
     }
 
@@ -248,6 +268,7 @@ impl Transports {
         }
         let (mut answered, mut out) = (Vec::new(), Vec::new());
         let session = &peer.session;
+        let mut are_sent = true;
         run(channel, |channel| {
             let mut answer = |message: &[u8]| {
                 let message: &[u8; PING_BYTES] = message.try_into().ok()?;
@@ -256,10 +277,11 @@ impl Transports {
                 answered.push(u64::from(seq));
                 Some(pong(session, seq, from, at_ns))
             };
-            channel.take(bytes, Instant::now(), &mut answer, &mut out)
+            are_sent = channel.take(bytes, Instant::now(), &mut answer, &mut out)?;
+            Ok(())
         });
         *last = Some(from);
-        let took_ns = realtime_ns().saturating_sub(at_ns);
+        let took_ns = if are_sent { realtime_ns().saturating_sub(at_ns) } else { WAITED };
         self.send(socket, session.id, &out, from, !answered.is_empty());
         if held_ns.len() < MOST_ROWS {
             held_ns.extend(answered.into_iter().map(|seq| (seq, took_ns)));
@@ -338,9 +360,13 @@ impl Transports {
 fn run(channel: &mut Option<Channel>, step: impl FnOnce(&mut Channel) -> Result<(), Closed>) {
     let Some(running) = channel else { return };
     let done = std::panic::catch_unwind(AssertUnwindSafe(|| step(running)));
-    if !matches!(done, Ok(Ok(()))) {
-        *channel = None;
-    }
+    let reason = match done {
+        Ok(Ok(())) => return,
+        Ok(Err(Closed(reason))) => reason,
+        Err(_) => "what the page has sent made a library fail",
+    };
+    log(format_args!("a page's channel ended: {reason}"));
+    *channel = None;
 }
 
 /// The answer to a ping; records that it came.
@@ -381,7 +407,7 @@ impl Peer {
         (&self.own.ufrag, &self.own.pwd)
     }
 
-    /// How long each answer took here, by the number of its ping.
+    /// How long each answer took here, by the number of its ping, or [`WAITED`].
     pub(super) fn take_held(&self) -> HashMap<u64, u64> {
         std::mem::take(&mut self.state().held_ns)
     }

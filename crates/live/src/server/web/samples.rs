@@ -11,6 +11,7 @@ use bufferscope_verdict::{Verdict, judge};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::rtc::WAITED;
 use crate::client::observe::observations;
 use crate::client::prober::{Probe, Reply};
 use crate::client::{Measurement, PhaseRecord};
@@ -128,7 +129,7 @@ pub struct Page {
     pub welcome: Welcome,
     /// When the session began, on the server's real-time clock.
     pub began_ns: u64,
-    /// How long the server took for its answers, by the numbers of the pings, where it is known.
+    /// How long the server took for its answers, by the numbers of the pings; nothing is known of the others.
     pub held_ns: HashMap<u64, u64>,
 }
 
@@ -164,6 +165,7 @@ const FEWEST: usize = 20;
 pub fn judged(samples: &Samples, server: ServerRecords, page: &Page) -> serde_json::Value {
     let measurement = measurement(samples, server, page);
     let mut observed = observations(&measurement, (samples.interval_ms * MS as f64) as u64);
+    observed.parameters.stamp_error_ns = lateness_ns(samples);
     if observed.phases.iter().all(|phase| phase.ladder.is_empty()) {
         forget_last_link(&mut observed);
     }
@@ -205,7 +207,7 @@ pub fn judged(samples: &Samples, server: ServerRecords, page: &Page) -> serde_js
         "answer": "judged",
         "browser": browser,
         "effects": effects(&observed, &verdict),
-        "events": [start(samples, &measurement, page), end(samples, &measurement, &observed, &verdict)],
+        "events": [start(samples, &measurement, page), end(&measurement, &observed, &verdict)],
     })
 }
 
@@ -234,18 +236,22 @@ fn start(samples: &Samples, measurement: &Measurement, page: &Page) -> serde_jso
     })
 }
 
-fn end(samples: &Samples, measurement: &Measurement, observed: &Observations, verdict: &Verdict) -> serde_json::Value {
-    let mut late: Vec<f64> = samples.pings.iter().map(|ping| ping.2).filter(|late| *late < LONGEST_MS).collect();
-    late.sort_unstable_by(f64::total_cmp);
-    let p99 = late.len().checked_sub(1).map(|last| (late[last * 99 / 100] * MS as f64) as u64);
+fn end(measurement: &Measurement, observed: &Observations, verdict: &Verdict) -> serde_json::Value {
     json!({
         "event": "end",
         "complete": measurement.ended_early.is_none(),
         "reason": measurement.ended_early,
         "observations": observed,
         "verdict": verdict,
-        "accuracy": {"rx_stamps": "page", "timing_error_p99_ns": p99},
+        "accuracy": {"rx_stamps": "page", "timing_error_p99_ns": observed.parameters.stamp_error_ns},
     })
+}
+
+/// How late the page's timers were: in 99 of 100 pings, no later than this.
+fn lateness_ns(samples: &Samples) -> Option<i64> {
+    let mut late: Vec<f64> = samples.pings.iter().map(|ping| ping.2).filter(|late| *late < LONGEST_MS).collect();
+    late.sort_unstable_by(f64::total_cmp);
+    late.len().checked_sub(1).map(|last| (late[last * 99 / 100] * MS as f64) as i64)
 }
 
 /// The same as the program would have recorded.
@@ -259,6 +265,10 @@ fn measurement(samples: &Samples, server: ServerRecords, page: &Page) -> Measure
         if back_ms.is_some_and(|back_ms| is_late(back_ms - sent_ms, late_ms)) {
             continue;
         }
+        let held_ns = page.held_ns.get(&(number as u64)).copied().unwrap_or(0);
+        if held_ns == WAITED {
+            continue;
+        }
         // TCP has repeated a ping that was lost; which direction lost it shows in what the server saw.
         let repeats = samples.way == Way::Websocket;
         let repeated = (repeats && is_overtaken(&backs, number), repeats && is_overtaken(&came, number));
@@ -268,7 +278,7 @@ fn measurement(samples: &Samples, server: ServerRecords, page: &Page) -> Measure
             (false, false) => (back_ms, came[number]),
         };
         let reply = back_ms.zip(arrived_ns).map(|(back_ms, arrived_ns)| {
-            let answered_ns = arrived_ns + page.held_ns.get(&(number as u64)).copied().unwrap_or(0);
+            let answered_ns = arrived_ns + held_ns;
             Reply { back_ns: at(back_ms), arrived_ns, answered_ns, load_bytes: 0 }
         });
         arrivals.extend(arrived_ns.map(|arrived_ns| ArrivalRow { seq: probes.len() as u64, arrived_ns }));

@@ -3,6 +3,9 @@
 
 const PIECE_BYTES = 65536;
 const UPLOAD_BYTES = 2 * 1024 * 1024;
+// Between two requests a connection rests for a round trip, so they take at least this long, as far as their length allows.
+const UPLOAD_MS = 3000;
+const MOST_PIECES = 16;
 const REPORT_MS = 100;
 const RETRY_MS = 200;
 const MOST_RETRIES = 20;
@@ -50,12 +53,15 @@ function download(load, flow) {
 }
 
 function upload(load, flow) {
+  let pieces = 1;
   return repeat(load, async () => {
     // One request follows the other at once: each connection has at most one of them.
     for (let number = 0; !load.stop.signal.aborted; number++) {
+      const began = performance.now();
       const url = `/test/upload?session=${load.session}&key=${load.key}&flow=${flow}&number=${number}`;
-      const answer = await fetch(url, { method: "POST", body: random, signal: load.stop.signal, cache: "no-store" });
+      const answer = await fetch(url, { method: "POST", body: new Blob(Array(pieces).fill(random)), signal: load.stop.signal, cache: "no-store" });
       if (!answer.ok) throw new Error(`status ${answer.status}`);
+      if (performance.now() - began < UPLOAD_MS) pieces = Math.min(2 * pieces, MOST_PIECES);
     }
     return true;
   });
