@@ -7,7 +7,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,8 +54,8 @@ def judged(trial: Trial, engine: str, keep: Path | None = None) -> Judged:
     lab = KINDS[trial.kind].lab(trial)
     try:
         for _ in range(1 + REPETITIONS):
-            end, backlogs = _measured(trial, lab, engine)
-            if not _is_disturbed(end):
+            end, backlogs = measured(trial, lab, engine)
+            if not is_disturbed(end):
                 break
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         return Judged(trial, "failed", "", 0.0, False, error=str(error))
@@ -65,7 +65,7 @@ def judged(trial: Trial, engine: str, keep: Path | None = None) -> Judged:
     return compared(trial, lab, end, backlogs)
 
 
-def _is_disturbed(end: Mapping[str, Any]) -> bool:
+def is_disturbed(end: Mapping[str, Any]) -> bool:
     """Whether the verdict itself says that a busy processor limited the load: in real time, other programs run, too."""
     return any(phase["outcome"]["limit"] == "cpu" for phase in end["verdict"]["phases"])
 
@@ -137,8 +137,13 @@ def _backlog_in_phase(end: Mapping[str, Any], lab: Lab, backlog: Backlog, fill_n
     return statistics.median(inside) if inside else None
 
 
-def _measured(trial: Trial, lab: Lab, engine: str) -> tuple[dict[str, Any], list[Backlog]]:
-    """The last event of a test with the real time of its start, and the samples of each observed queue's backlog."""
+def measured(
+    trial: Trial, lab: Lab, engine: str, before: Callable[[str], str] = lambda _: ":"
+) -> tuple[dict[str, Any], list[Backlog]]:
+    """The last event of a test with the real time of its start, and the samples of each observed queue's backlog.
+
+    `before` is a command that runs on the client before the test, given the file with the server's token.
+    """
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "trial.toml"
         file.write_text(lab.experiment(f"A trial of {trial.kind}"), encoding="utf-8")
@@ -160,7 +165,7 @@ def _measured(trial: Trial, lab: Lab, engine: str) -> tuple[dict[str, Any], list
             *(["--kernel", lab.kernel] if lab.kernel else []),
             *(word for pair in background for word in ("--with", _with(*pair))),
             *(["--with-traffic"] if lab.traffic else []),
-            *("--", "sh", "-c", f"{test}{shown}"),
+            *("--", "sh", "-c", f"{before(token)} && {test}{shown}"),
         ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S, check=False)
     events, *samples = done.stdout.split("BACKLOG\n")

@@ -1,0 +1,92 @@
+"""The page of `bufferscope serve` over TLS, and in a browser without WebRTC, side by side on this machine."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pagetest
+import pytest
+from playwright.sync_api import Browser, Page
+
+from bufferscope.engines.live.program import program
+
+pytestmark = pytest.mark.browser
+
+SERVER_MBIT = 20
+PATIENCE_MS = 90_000
+WITHOUT_WEBRTC = "delete globalThis.RTCPeerConnection"
+
+
+@contextmanager
+def server(directory: Path, name: str) -> Iterator[str]:
+    """A server of this machine; gives what follows the scheme in the address of its page."""
+    token = directory / f"token-{name}"
+    command = [
+        str(program()),
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--token-file",
+        str(token),
+        "--rate",
+        str(SERVER_MBIT),
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        address = next(line.split("://")[1].strip() for line in running.stdout if "://" in line)
+        yield address
+        running.terminate()
+
+
+def begin(browser: Browser, url: str, parts: set[str], script: str = "") -> Page:
+    """A page whose test has begun."""
+    page = browser.new_context(ignore_https_errors=True, accept_downloads=True, locale="en-GB").new_page()
+    if script:
+        page.add_init_script(script)
+    pagetest.visit(page, url)
+    page.get_by_text("Choose the parts").click()
+    for part in {"download", "upload", "both"} - parts:
+        page.get_by_label(part, exact=True).uncheck()
+    page.get_by_role("button", name="Start the test").click()
+    return page
+
+
+def saved(page: Page, directory: Path) -> list[dict[str, Any]]:
+    """The events of a page's test, once it is over."""
+    page.locator("#result:visible, #error:visible:not(:empty)").first.wait_for(timeout=PATIENCE_MS)
+    assert page.locator("#error").inner_text() == ""
+    with page.expect_download() as download:
+        page.locator("#save").click()
+    file = directory / "page.jsonl"
+    download.value.save_as(file)
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_page_measures_over_tls_and_without_webrtc(chromium: Browser, tmp_path: Path) -> None:
+    with ExitStack() as servers:
+        addresses = [servers.enter_context(server(tmp_path, name)) for name in ("tls", "clear")]
+        secured = begin(chromium, f"https://{addresses[0]}", {"download"})
+        plain = begin(chromium, f"http://{addresses[1]}", set(), WITHOUT_WEBRTC)
+
+        start, end = saved(plain, tmp_path)
+        assert start["parameters"]["pings"] == "websocket"
+        assert "WebSocket" in plain.locator("#way").inner_text()
+        assert any("UDP" in text for text in plain.locator("#beyond li").all_inner_texts())
+        assert len(end["observations"]["phases"][0]["echoes"]) > 100
+
+        start, end = saved(secured, tmp_path)
+        assert secured.evaluate("crossOriginIsolated"), "over TLS, browsers give exact clocks"
+        assert start["parameters"]["pings"] == "webrtc"
+        assert "WebRTC" in secured.locator("#way").inner_text()
+        idle, download, _ = end["observations"]["phases"]
+        assert [each["ttl"] for each in idle["ladder"]] == [1], "the browser is the next hop, and answers"
+        assert idle["ladder"][0]["kind"] == "destination"
+        assert len(download["stages"]) > 100, "the server's kernel has stamped what it sent"
+        (phase,) = end["verdict"]["phases"]
+        (down,) = (each for each in phase["numbers"]["directions"] if each["direction"] == "down")
+        assert down["goodput"]["mean_bps"] == pytest.approx(SERVER_MBIT * 1e6, rel=0.15)
+        assert phase["where"] == []
+        assert phase["numbers"]["loaded"]["lost"] <= 0.02 * phase["numbers"]["loaded"]["count"]
