@@ -21,6 +21,7 @@ use crate::wire::token::Token;
 
 mod accepting;
 pub mod allow;
+mod announce;
 pub mod certificate;
 mod control;
 mod flood;
@@ -58,6 +59,8 @@ pub struct Settings {
     pub allow: Vec<allow::Network>,
     /// Answer other people's programs too, over HTTP/2 as well. See [`web`].
     pub compatible: bool,
+    /// Announce that on the local network.
+    pub announce: bool,
     /// End after the first test.
     pub once: bool,
     /// Where metrics are served, and what readers on other machines must show.
@@ -229,6 +232,7 @@ pub async fn serve_after(
     let stop = Arc::new(AtomicBool::new(false));
     let threads = sockets.udp.into_iter().map(|socket| answer_probes(Arc::new(socket), &server, &stop)).collect();
     let mut responders = Responders { server: Arc::clone(&server), stop, threads };
+    let _announcement = server.settings.announce.then(|| announce::Announcement::start(&addresses));
     ready(&addresses);
     notify::notify("READY=1");
     let mut tasks = JoinSet::new();

@@ -72,6 +72,9 @@ pub struct ServeArguments {
     /// Accept floods of UDP packets, which show the worst case of a buffer (`measure --flood`), up to so many megabits per second, for 5 s in each direction [default: none]
     #[arg(long, value_name = "MBIT/S", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     accept_flood: Option<u64>,
+    /// Announce the server on the local network (`_nq._tcp` of DNS-SD), so that clients of responsiveness find it; needs `--compatible`, and `--public` or `--allow`
+    #[arg(long, requires = "compatible")]
+    announce: bool,
     /// End after the first test
     #[arg(long)]
     once: bool,
@@ -106,6 +109,9 @@ pub async fn run(arguments: &ServeArguments) -> Result<ExitCode, String> {
         return asking::print_status(port, arguments.json).await;
     }
     limits(arguments)?;
+    if arguments.announce && !arguments.public && arguments.allow.is_empty() {
+        return Err("--announce invites clients that know no token, so it needs --allow NETWORK or --public".to_owned());
+    }
     if arguments.public && arguments.token_file.is_none() && arguments.metrics.is_some_and(|at| !at.ip().is_loopback())
     {
         return Err(
@@ -130,6 +136,7 @@ pub async fn run(arguments: &ServeArguments) -> Result<ExitCode, String> {
         limits: limits(arguments)?,
         allow: arguments.allow.clone(),
         compatible: arguments.compatible,
+        announce: arguments.announce,
         once: arguments.once,
         metrics,
         certificate: certificate.clone(),

@@ -32,6 +32,8 @@ pub(in crate::server::web) struct Caller {
     pub(super) is_secure: bool,
     /// Held while a wrong secret is answered.
     pub(super) guessing: tokio::sync::Mutex<()>,
+    /// Loads that it carries.
+    pub(super) flows: AtomicUsize,
     socket: Arc<OwnedFd>,
     /// The bytes that are handed over at once, which wait in this program until the kernel takes them.
     piece: Arc<AtomicUsize>,
@@ -64,6 +66,7 @@ impl Caller {
             from,
             is_secure,
             guessing: tokio::sync::Mutex::default(),
+            flows: AtomicUsize::new(0),
             socket: Arc::clone(socket),
             piece: Arc::new(AtomicUsize::new(FIRST_PIECE)),
             state: Mutex::new(state),
@@ -156,9 +159,16 @@ impl Caller {
         self.state().upgrade.take()
     }
 
-    /// Whether its time is over, or that of its test.
+    /// Whether its time is over, or that of the load that it carries. After a test, it is a connection like any other.
     pub(in crate::server::web) fn is_over(&self) -> bool {
-        let state = self.state();
-        Instant::now() > state.until || state.guest.as_ref().is_some_and(|guest| guest.has_ended())
+        let mut state = self.state();
+        if state.guest.as_ref().is_some_and(|guest| guest.has_ended()) {
+            if self.flows.load(Ordering::Relaxed) > 0 {
+                return true;
+            }
+            (state.guest, state.sampler, state.requests) = (None, None, 0);
+            state.latest = Instant::now() + LONGEST;
+        }
+        Instant::now() > state.until
     }
 }

@@ -159,6 +159,7 @@ impl Drop for Flow {
     fn drop(&mut self) {
         self.guest.last_ns.store(monotonic_ns(), Ordering::Relaxed);
         self.guest.flows.fetch_sub(1, Ordering::Relaxed);
+        self.caller.flows.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -218,6 +219,7 @@ impl Caller {
             return Err(Refused::limited(reason, guest.linger));
         }
         self.serves(&guest);
+        self.flows.fetch_add(1, Ordering::Relaxed);
         Ok(Flow { guest, caller: Arc::clone(self) })
     }
 
