@@ -252,6 +252,9 @@ def load(path: str | PathLike[str], overrides: Overrides | None = None, *, newes
     idle=FLAG,
     congestion=optional(NAME),
     interface=optional(NAME),
+    insecure=FLAG,
+    fingerprint=optional(NAME),
+    draft=optional(NAME),
     out=PATH,
 )
 def measure(
@@ -266,9 +269,12 @@ def measure(
     at_most_s: int | None = None,
     kernel_send_buffer: bool = False,
     flood: bool = False,
+    insecure: bool = False,
+    fingerprint: str | None = None,
+    draft: Literal["09"] | None = None,
     out: str | PathLike[str] = "results",
 ) -> "Run":
-    """Measure this machine's connection to a server on which `bufferscope serve` runs.
+    """Measure this machine's connection to a server on which `bufferscope serve` runs, or to the server of a URL.
 
     The test takes a minute or two, and transfers as much as the connection carries in that time. Ctrl-C ends it early:
     the run then has what was measured until then.
@@ -276,9 +282,11 @@ def measure(
     Parameters
     ----------
     host
-        The server: a name or an address, and a port if it is another one, as in `"example.org:47300"`.
+        The server: a name or an address, and a port if it is another one, as in `"example.org:47300"`. Or the URL of
+        a server that is not one of bufferscope: `"https://example.org"` for responsiveness, `"ndt7://example.org"` for
+        ndt7.
     token
-        What the server printed. Default: the environment variable `BUFFERSCOPE_TOKEN`.
+        What the server printed. Default: the environment variable `BUFFERSCOPE_TOKEN`. A URL needs none.
     phases
         Only these phases: `"idle"`, `"download"`, `"upload"`, `"both"`. Default: all.
     idle
@@ -296,6 +304,12 @@ def measure(
     flood
         After the load, send a flood of UDP packets in each direction, at twice the goodput for 5 s at most, to see the
         worst case of the buffers. The server must accept it (`serve --accept-flood`).
+    insecure
+        With a URL: trust any certificate.
+    fingerprint
+        With a URL: trust the certificate with this SHA-256 (64 hexadecimal digits).
+    draft
+        With `https://`: `"09"` takes the intervals of that version of the draft, 5 s instead of 1 s.
     out
         The directory under which the run is stored.
 
@@ -331,6 +345,9 @@ def measure(
         at_most_s,
         kernel_send_buffer=kernel_send_buffer,
         flood=flood,
+        insecure=insecure,
+        fingerprint=fingerprint,
+        draft=draft,
     )
     return measured(request, Path(out)).run
 

@@ -4,23 +4,29 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use bufferscope_verdict::input::Parameters;
+
 use crate::local::EndFacts;
-use crate::records::{EndRecords, ServerRecords};
+use crate::records::{EndRecords, FlowRow, GoodputRow, ServerRecords};
 use crate::wire::control::{PhaseKind, Welcome};
 use crate::wire::load::SendBuffer;
 use crate::wire::token::Token;
 
 pub mod control;
+mod distance;
 pub mod exchanges;
 mod first_hop;
 mod flood;
 mod flooding;
 mod flows;
+pub mod http;
 pub mod level;
 pub mod monitor;
 pub mod observe;
+pub mod others;
 pub mod prober;
 mod rates;
+pub mod secure;
 mod test_run;
 
 use control::{ConnectError, Control};
@@ -62,14 +68,36 @@ pub struct Settings {
 pub enum Event<'a> {
     /// Other tests come first.
     Queued(usize),
-    /// The test has begun.
-    Start(&'a Welcome, &'a EndFacts),
+    /// The test has begun: with which address, and what is known of both ends.
+    Start(SocketAddr, &'a FarEnd, &'a EndFacts),
     /// A phase has begun: which, when after the test's beginning, and how many seconds it takes at most.
     Phase(PhaseKind, u64, u64),
     /// The state a few times a second.
     Progress(Progress),
     /// Something that the user should know.
     Warning(String),
+}
+
+/// What is known of the server.
+#[derive(Clone, Debug)]
+pub struct FarEnd {
+    /// Its version, or what it says that it is.
+    pub version: String,
+    /// The release of its kernel; empty: not known.
+    pub kernel: String,
+    /// The client's address, as it sees it.
+    pub seen_as: Option<String>,
+}
+
+impl FarEnd {
+    /// What a server of bufferscope says of itself.
+    pub fn of(welcome: &Welcome) -> Self {
+        Self {
+            version: welcome.version.clone(),
+            kernel: welcome.end.kernel.clone(),
+            seen_as: Some(welcome.seen_as.clone()),
+        }
+    }
 }
 
 /// The state of a test.
@@ -88,7 +116,7 @@ pub struct Progress {
 }
 
 /// A phase that was run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct PhaseRecord {
     /// Which.
     pub kind: PhaseKind,
@@ -98,6 +126,8 @@ pub struct PhaseRecord {
     pub end_ns: u64,
     /// Whether the delay had levelled off; `None` for phases without load.
     pub levelled: Option<bool>,
+    /// Why its load failed.
+    pub load_failure: Option<String>,
 }
 
 /// Everything that was recorded, also if the test ended early.
@@ -115,14 +145,18 @@ pub struct Measurement {
     pub marks: Vec<(bool, u64, u64)>,
     /// What this end recorded.
     pub client: EndRecords,
+    /// What was recorded instead of a server's records, if it is not one of bufferscope.
+    pub other: OtherServer,
     /// What is known of this end.
     pub facts: EndFacts,
     /// Number of links to the server.
     pub distance: Option<u8>,
     /// What the server recorded; `None`: the test ended before it could be asked.
     pub server: Option<ServerRecords>,
-    /// What the server said at the beginning.
-    pub welcome: Welcome,
+    /// What the server said at the beginning: of itself ...
+    pub far: FarEnd,
+    /// ... and of its end of the path.
+    pub server_facts: EndFacts,
     /// Whether the kernel stamped what arrived.
     pub stamped_by_kernel: bool,
     /// Times from reading the clock to the kernel's stamp, for every probe that was sent.
@@ -131,6 +165,19 @@ pub struct Measurement {
     pub ended_early: Option<String>,
     /// What the user should know.
     pub warnings: Vec<String>,
+}
+
+/// What this end records of a test with a server that is not one of bufferscope.
+#[derive(Debug, Default)]
+pub struct OtherServer {
+    /// The round-trip times of this end's own segments on connections with a download.
+    pub of_downloads: Vec<FlowRow>,
+    /// New connections without a request: when they were begun, and how long their handshakes took.
+    pub handshakes: Vec<(u64, Option<u64>)>,
+    /// What the server has acknowledged of uploads.
+    pub uploaded: Vec<GoodputRow>,
+    /// The protocol, and its parameters.
+    pub parameters: Parameters,
 }
 
 /// The idle phase: enough for eight answers of each hop.

@@ -34,15 +34,20 @@ fn failed(message: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// A server's load to browsers runs on several threads, so that it does not delay their pings; all else is a test's own.
+/// Load over HTTP runs on several threads, so that it does not delay probes: a server's to browsers, and a client's to servers
+/// that are not bufferscope's own. All else is a test's own.
 fn runtime(command: &Command) -> io::Result<tokio::runtime::Runtime> {
-    let mut builder = match command {
-        Command::Serve(_) => tokio::runtime::Builder::new_multi_thread(),
-        Command::Measure(_) => tokio::runtime::Builder::new_current_thread(),
+    let has_http_load = match command {
+        Command::Serve(_) => true,
+        Command::Measure(arguments) => arguments.is_url(),
+    };
+    let mut builder = match has_http_load {
+        true => tokio::runtime::Builder::new_multi_thread(),
+        false => tokio::runtime::Builder::new_current_thread(),
     };
     // Sockets are looked at after so many tasks: loads keep all threads busy.
     builder.enable_all().event_interval(EVENT_INTERVAL);
-    if let Command::Serve(_) = command {
+    if has_http_load {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         builder.worker_threads(processors.clamp(2, MOST_THREADS)).thread_stack_size(STACK_BYTES);
     }

@@ -122,7 +122,7 @@ async fn a_server_sends_no_faster_than_its_rate() {
     const BPS: u64 = 8_000_000;
     let server = Server::start(|settings| settings.limits.session.rate_bps = Some(BPS));
     let found = server.measure(&[PhaseKind::Download]).await.unwrap();
-    let phase = found.phases[0];
+    let phase = &found.phases[0];
     let most = (phase.end_ns - phase.start_ns) as u128 * u128::from(BPS) / 8 / 1_000_000_000;
     let received = u128::from(found.client.goodput.last().unwrap().bytes);
     assert!(received <= most + 2 * 65_536 + 5_000, "{received} of {most}");

@@ -52,7 +52,7 @@ pub(crate) fn assess(observations: &Observations, baseline: &Baseline, lengths: 
         hops: hops.iter().zip(excluded).map(|(hop, excluded)| hop.report(excluded)).collect(),
         stages: local::stages(phase),
         grade: graded.filter(|_| judged).map(grade),
-        rpm: rpm::rpm(phase),
+        rpm: rpm::rpm(phase, &observations.parameters),
         numbers,
     };
     Assessed { verdict, warnings }

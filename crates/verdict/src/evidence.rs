@@ -106,7 +106,9 @@ pub(crate) fn warnings(
             warn(format!("This machine was busy and sent only {part} of its test packets during {load}."));
         }
     }
-    for phase in &observations.phases {
+    // Handshakes are too seldom to show interruptions: one lost is a second of silence.
+    let has_echoes = observations.parameters.protocol.is_none();
+    for phase in observations.phases.iter().filter(|_| has_echoes) {
         if let Some(silent_ns) = longest_silence_ns(&phase.echoes) {
             let part = match phase.kind {
                 PhaseKind::Idle => "the idle phase",

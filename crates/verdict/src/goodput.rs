@@ -26,7 +26,7 @@ pub(crate) fn goodput(phase: &Phase, direction: Direction) -> Option<Goodput> {
         return None;
     }
     let mean = (at(&counts, to) - at(&counts, from)) * 8.0 / seconds;
-    let bins = rates(&counts, from, to);
+    let bins = rates(&counts, from, to, SECOND_NS);
     let variation =
         mean_and_deviation(&bins).filter(|(mean, _)| *mean > 0.0 && bins.len() > 1).map(|(m, d)| rounded(d / m));
     Some(Goodput {
@@ -36,11 +36,11 @@ pub(crate) fn goodput(phase: &Phase, direction: Direction) -> Option<Goodput> {
     })
 }
 
-/// The goodput in each whole second of a phase, in bit/s.
-pub(crate) fn by_second(phase: &Phase, direction: Direction) -> Vec<f64> {
+/// The goodput in each whole interval of a phase, in bit/s.
+pub(crate) fn by_interval(phase: &Phase, direction: Direction, interval_ns: i64) -> Vec<f64> {
     let counts = counts(phase, direction);
     match (counts.first(), counts.last()) {
-        (Some(first), Some(last)) => rates(&counts, first.0, last.0),
+        (Some(first), Some(last)) => rates(&counts, first.0, last.0, interval_ns),
         _ => Vec::new(),
     }
 }
@@ -73,10 +73,12 @@ fn counts(phase: &Phase, direction: Direction) -> Vec<(i64, f64)> {
     counts
 }
 
-fn rates(counts: &[(i64, f64)], from: i64, to: i64) -> Vec<f64> {
-    let bins = (to.saturating_sub(from) / SECOND_NS).min(BINS);
-    let edge = |bin: i64| at(counts, from.saturating_add(bin * SECOND_NS));
-    (0..bins).map(|bin| ((edge(bin + 1) - edge(bin)) * 8.0).max(0.0)).collect()
+fn rates(counts: &[(i64, f64)], from: i64, to: i64, width_ns: i64) -> Vec<f64> {
+    let width_ns = width_ns.clamp(1, SECOND_NS * BINS);
+    let bins = (to.saturating_sub(from) / width_ns).min(BINS);
+    let edge = |bin: i64| at(counts, from.saturating_add(bin.saturating_mul(width_ns)));
+    let seconds = width_ns as f64 / SECOND_NS as f64;
+    (0..bins).map(|bin| ((edge(bin + 1) - edge(bin)) * 8.0 / seconds).max(0.0)).collect()
 }
 
 /// The count at a time, linearly interpolated.

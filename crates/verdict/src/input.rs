@@ -45,6 +45,53 @@ pub struct Parameters {
     /// run in time, such as a browser; missing: not at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stamp_error_ns: Option<i64>,
+    /// The protocol of a server that is not bufferscope's own; missing: it is. Such a server stamps no probes and sends no
+    /// records: handshakes of new TCP connections take the place of echoes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Protocol>,
+    /// How responsiveness was measured, if the test used that protocol.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub responsiveness: Option<Responsiveness>,
+}
+
+/// The protocols of servers other than bufferscope's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    /// Responsiveness under working conditions (draft-ietf-ippm-responsiveness).
+    Responsiveness,
+    /// ndt7 of Measurement Lab.
+    Ndt7,
+}
+
+/// The parameters of a test of responsiveness, by their names in draft-ietf-ippm-responsiveness-09.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Responsiveness {
+    /// Moving average distance: the number of intervals.
+    pub mad: u32,
+    /// Interval duration.
+    pub id_ns: i64,
+    /// Trimmed mean percentage: the part of the probes that counts, the fastest first.
+    pub tmp: f64,
+    /// Standard deviation tolerance.
+    pub sdt: f64,
+    /// Initial number of concurrent connections ...
+    pub inp: u32,
+    /// ... number of connections that are added in an interval ...
+    pub inc: u32,
+    /// ... and the most of them.
+    pub mnp: u32,
+    /// The most probes per second.
+    pub mps: u32,
+    /// The part of the measured capacity that probes may use.
+    pub ptc: f64,
+}
+
+impl Responsiveness {
+    /// The defaults of the draft, with another interval duration.
+    pub const fn with_interval(id_ns: i64) -> Self {
+        Self { mad: 4, id_ns, tmp: 0.95, sdt: 0.05, inp: 1, inc: 1, mnp: 16, mps: 100, ptc: 0.05 }
+    }
 }
 
 /// The medium of an end's first link.
@@ -142,6 +189,9 @@ pub struct Phase {
     pub end_ns: i64,
     /// Whether goodput and delay had levelled off at the end; missing: not checked.
     pub levelled: Option<bool>,
+    /// Why its load failed: there was less load than the test needs, or none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_failure: Option<String>,
     /// Probes through the whole path and back, in both directions.
     pub echoes: Vec<Echo>,
     /// Probes over TCP.
@@ -232,6 +282,8 @@ pub struct TcpProbe {
 pub enum TcpProbeKind {
     /// The handshake of a new connection.
     Connect,
+    /// The handshake of TLS on a new connection, per round trip that it takes.
+    Tls,
     /// A request and its reply on a new connection.
     Exchange,
     /// A request and its reply on a connection of the load.

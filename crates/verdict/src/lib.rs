@@ -22,6 +22,7 @@ mod location;
 mod model;
 pub mod monitor;
 mod numbers;
+mod other_server;
 mod outcome;
 mod pairing;
 mod rpm;
@@ -42,6 +43,9 @@ use crate::ladder::Lengths;
 
 /// The verdict about a live test.
 pub fn judge(observations: &Observations) -> Verdict {
+    if observations.parameters.protocol.is_some() {
+        return other_server::judge(observations);
+    }
     match tcp_only::substituted(observations) {
         Some(handshakes) => {
             let locates = tcp_only::has_hops(&handshakes);
@@ -49,6 +53,11 @@ pub fn judge(observations: &Observations) -> Verdict {
         }
         None => judge_echoes(observations, true),
     }
+}
+
+/// How a loaded phase goes on: whether its goodput is stable, and its responsiveness so far.
+pub fn responsiveness(phase: &input::Phase, parameters: &input::Parameters) -> (bool, verdict::Rpm) {
+    (rpm::goodput_is_stable(phase, parameters), rpm::rpm(phase, parameters))
 }
 
 /// The same from the echoes and the ladders alone; `locates`: whether they can show the place of a queue.

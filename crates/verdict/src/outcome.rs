@@ -98,7 +98,14 @@ impl Case<'_> {
         }
     }
 
-    fn insufficient(&self) -> Option<&'static str> {
+    fn insufficient(&self) -> Option<String> {
+        if let Some(failure) = &self.phase.load_failure {
+            return Some(format!("the load failed: {failure}"));
+        }
+        self.too_few().map(str::to_owned)
+    }
+
+    fn too_few(&self) -> Option<&'static str> {
         if self.baseline.rtt_ns.is_none() || self.baseline.rtt.count - self.baseline.rtt.lost < LEAST_ECHOES as u64 {
             return Some("too few probes were answered on the idle path");
         }

@@ -37,13 +37,17 @@ pub(crate) fn substituted(observations: &Observations) -> Option<Observations> {
     if succeeded == 0 || part(succeeded, tried) < MOST || (sent > 0 && part(answered, sent) >= FEW) {
         return None;
     }
-    let phases = observations.phases.iter().map(|phase| Phase {
-        echoes: handshakes_of(phase),
-        ladder: phase.tcp_ladder.clone(),
-        tcp_ladder: Vec::new(),
-        ..phase.clone()
-    });
-    Some(Observations { phases: phases.collect(), ..observations.clone() })
+    let mut found = with_handshakes(observations);
+    for phase in &mut found.phases {
+        phase.ladder = std::mem::take(&mut phase.tcp_ladder);
+    }
+    Some(found)
+}
+
+/// The observations with the handshakes of new connections as echoes.
+pub(crate) fn with_handshakes(observations: &Observations) -> Observations {
+    let phases = observations.phases.iter().map(|phase| Phase { echoes: handshakes_of(phase), ..phase.clone() });
+    Observations { phases: phases.collect(), ..observations.clone() }
 }
 
 /// Whether hops have answered SYNs, so that they can show the place of a queue.
@@ -54,13 +58,18 @@ pub(crate) fn has_hops(substituted: &Observations) -> bool {
 
 /// A verdict that rests on handshakes says so.
 pub(crate) fn marked(mut verdict: Verdict, has_hops: bool) -> Verdict {
+    without_directions_of_losses(&mut verdict);
+    verdict.warnings.insert(0, if has_hops { WARNING_WITH_HOPS } else { WARNING }.to_owned());
+    verdict
+}
+
+/// Nobody knows in which direction a handshake was lost.
+pub(crate) fn without_directions_of_losses(verdict: &mut Verdict) {
     for phase in &mut verdict.phases {
         for numbers in &mut phase.numbers.directions {
             numbers.loss = None;
         }
     }
-    verdict.warnings.insert(0, if has_hops { WARNING_WITH_HOPS } else { WARNING }.to_owned());
-    verdict
 }
 
 fn handshakes(phase: &Phase) -> impl Iterator<Item = Echo> + '_ {

@@ -385,7 +385,7 @@ pub struct GradeStep {
     pub below_ns: Option<i64>,
 }
 
-/// Responsiveness (draft-ietf-ippm-responsiveness) without TLS.
+/// Responsiveness (draft-ietf-ippm-responsiveness). Without a test of that protocol, it is that of connections without TLS.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rpm {
     /// Round trips per minute; missing with a `reason`.

@@ -125,6 +125,7 @@ fn phase() -> impl Strategy<Value = Phase> {
     let load = (vec(flow(), 0..20), vec(goodput(), 0..20), vec(local(), 0..20));
     (select(kinds), time(), time(), of(any::<bool>()), probes, load).prop_map(
         |(kind, start_ns, end_ns, levelled, (echoes, tcp_probes, ladder, stages), (flows, goodput, local))| Phase {
+            load_failure: None,
             kind,
             start_ns,
             end_ns,
@@ -132,6 +133,7 @@ fn phase() -> impl Strategy<Value = Phase> {
             echoes,
             tcp_probes,
             ladder,
+            tcp_ladder: Vec::new(),
             stages,
             flows,
             goodput,
@@ -158,6 +160,7 @@ fn observations() -> impl Strategy<Value = Observations> {
     (vec(phase(), 0..6), end(), end(), of("bbr|cubic|x")).prop_map(|(phases, client, server, congestion)| {
         Observations {
             phases,
+            floods: Vec::new(),
             ends: Ends { client, server },
             parameters: Parameters { congestion, ..Parameters::default() },
         }

@@ -1,6 +1,6 @@
 """The verdict of a live measurement as tables and words, for the terminal, for pages and for explanations."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -250,6 +250,32 @@ def percentile(spread: Spread, key: str) -> str:
 def of_phase(verdict: LiveVerdict, kind: PhaseKind) -> PhaseVerdict | None:
     """The verdict about the first phase of a kind."""
     return next((phase for phase in verdict["phases"] if phase["kind"] == kind), None)
+
+
+def responsiveness(live: LiveMeasurement | None) -> list[str]:
+    """The score of each phase with its parts, and its parameters, if the test used the protocol; else nothing."""
+    used = live["parameters"].get("responsiveness") if live else None
+    if not live or not isinstance(used, Mapping):
+        return []
+    sentences = []
+    for phase in live["verdict"]["phases"]:
+        name, found = PHASES[phase["kind"]], phase["rpm"]
+        if found["rpm"] is None or found["foreign"] is None or found["own"] is None:
+            sentences.append(f"{name}: no RPM: {found['reason'] or 'not measured'}.")
+            continue
+        sentences.append(
+            f"{name}: {number(round(found['rpm']))} RPM, {found['confidence'] or 'unknown'} confidence: "
+            f"{number(round(found['foreign']))} on new connections, {number(round(found['own']))} on those of the load."
+        )
+    named = {name: used.get(name) for name in ("mad", "id_ns", "tmp", "sdt", "inp", "inc", "mnp", "mps", "ptc")}
+    if all(isinstance(value, (int, float)) for value in named.values()):
+        values = {name: float(value) for name, value in named.items() if isinstance(value, (int, float))}
+        sentences.append(
+            f"RPM by draft-ietf-ippm-responsiveness-09: MAD {values['mad']:g}, ID {values['id_ns'] / 1e9:g} s, "
+            f"TMP {100 * values['tmp']:g} %, SDT {100 * values['sdt']:g} %, INP {values['inp']:g}, "
+            f"INC {values['inc']:g}, MNP {values['mnp']:g}, MPS {values['mps']:g}/s, PTC {100 * values['ptc']:g} %."
+        )
+    return sentences
 
 
 def in_direction(phase: PhaseVerdict, direction: Direction) -> DirectionNumbers | None:

@@ -8,6 +8,7 @@ from bufferscope.analysis import live as words
 from bufferscope.analysis.live import TextTable
 from bufferscope.cli.saying import say
 from bufferscope.cli.terminal import console, plain_table
+from bufferscope.store.live import live_of
 from bufferscope.store.run import Run
 
 PICTURE = "live"
@@ -34,6 +35,8 @@ def print_measured(run: Run, page: Path | None) -> None:
     from bufferscope.report.live import next_command
 
     print_sentences(run)
+    for sentence in words.responsiveness(live_of(run.meta["summary"])):
+        console().print(Text(sentence))
     for warning in run.warnings:
         console().print(Text(f"Warning: {warning}"))
     say(f"Stored in {run.path}/")
@@ -65,6 +68,8 @@ def print_live(run: Run) -> None:
         print_table(table)
     for phase in verdict["phases"]:
         print_table(words.ladder(phase))
+    for sentence in words.responsiveness(live):
+        console().print(Text(sentence))
     for sentence in words.not_reported(live):
         console().print(Text(sentence))
 

@@ -23,7 +23,8 @@ def measure(
         str,
         typer.Argument(
             metavar="HOST",
-            help="The server, as in example.org or 192.0.2.1:47300, where [bold]bufferscope serve[/bold] runs.",
+            help="The server, as in example.org or 192.0.2.1:47300, where [bold]bufferscope serve[/bold] runs; or the "
+            "URL of another server: https://HOST for responsiveness (RPM), ndt7://HOST for ndt7.",
             show_default=False,
         ),
     ],
@@ -87,6 +88,27 @@ def measure(
         ),
     ] = False,
     at_most: options.AtMost = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="With a URL: trust any certificate of the server.")
+    ] = False,
+    fingerprint: Annotated[
+        str | None,
+        typer.Option(
+            "--fingerprint",
+            metavar="HEX",
+            help="With a URL: trust the certificate with this SHA-256.",
+            show_default=False,
+        ),
+    ] = None,
+    draft: Annotated[
+        str | None,
+        typer.Option(
+            "--draft",
+            metavar="VERSION",
+            help="With https://: 09 takes the intervals of that version of the draft, 5 s instead of 1 s.",
+            show_default=False,
+        ),
+    ] = None,
     continuous: Annotated[
         bool,
         typer.Option("--continuous", help="Watch the connection for hours: an echo a second, and no load by default."),
@@ -123,6 +145,10 @@ or two. It needs no privilege. What it transfers counts towards a data plan. Ctr
 measured. The page report/HOST/index.html shows the result; with --json or --quiet, it is written only if --report is \
 given.
 
+    HOST may also be the URL of a server that is not one of bufferscope and needs no token. The test then measures \
+responsiveness (RPM, draft-ietf-ippm-responsiveness) with https://HOST, or goodput with ndt7://HOST. It knows less \
+than a test with [bold]bufferscope serve[/bold], and says what that leaves open.
+
     With --continuous, the connection is watched instead: when it was bad, for how long, and in which direction. \
 Ctrl-C ends that and stores the run.
 
@@ -135,6 +161,8 @@ Ctrl-C ends that and stores the run.
       bufferscope measure example.org --token-file token --flood
 
       bufferscope measure example.org --token-file token --continuous --for 12h --load-every 6h
+
+      bufferscope measure https://example.org
 
       bufferscope measure example.org --token-file token --json | jq -r '.verdict.grade'
 
@@ -149,7 +177,7 @@ Ctrl-C ends that and stores the run.
     words = tuple(word.strip() for word in phases.split(",")) if phases is not None else ()
     request = Request(
         host,
-        options.token(token, token_file),
+        "" if "://" in host else options.token(token, token_file),
         words,
         idle,
         flows,
@@ -161,6 +189,9 @@ Ctrl-C ends that and stores the run.
         _seconds("--load-every", load_every),
         kernel_send_buffer,
         flood,
+        insecure,
+        fingerprint,
+        draft,
     )
     silent = quiet or json
     directory = options.page(report, no_report, silent, Path("report") / experiment(request))

@@ -76,7 +76,7 @@ def view(run: "Run") -> LiveView | None:
         answers=answers,
         tables=tuple(table for table in tables if table.rows),
         folded=tuple(table for table in folded if table.rows),
-        rpm=tuple(_rpm(phase) for phase in verdict["phases"]),
+        rpm=tuple(words.responsiveness(live) or (_rpm(phase) for phase in verdict["phases"])),
         not_reported=tuple(words.not_reported(live)),
     )
 

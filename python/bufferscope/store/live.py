@@ -10,6 +10,8 @@ from typing import Annotated, NotRequired, TypedDict
 from bufferscope.store.typed import Count, Series, check_of
 from bufferscope.store.verdict import Direction, EndName, Episode, LiveVerdict, MonitorSummary, PhaseKind
 
+ECHOES = "udp"
+HANDSHAKES = "connect/any"
 LOADED: tuple[PhaseKind, ...] = ("download", "upload", "both")
 """The phases with a load."""
 OVER_TCP = "client_tcp"
@@ -46,6 +48,8 @@ class PhaseSummary(TypedDict):
     end_ns: int
     levelled: bool | None
     """Whether goodput and delay had levelled off at its end; null: not checked."""
+    load_failure: NotRequired[str]
+    """Why its load failed."""
     lost_up: NotRequired[Series]
     """The echoes that did not reach the server, by their `seq`: `12-40 57`."""
     processors: NotRequired[dict[str, Series]]
@@ -118,6 +122,11 @@ def live_of(summary: Mapping[str, object]) -> LiveMeasurement | None:
     """What a run's summary says of a live measurement; None for every other run."""
     found: LiveMeasurement | None = summary.get("live")  # type: ignore[assignment]
     return found
+
+
+def path_probe(live: LiveMeasurement) -> str:
+    """The probe of the whole path: echoes, or new connections if the server is not one of bufferscope."""
+    return HANDSHAKES if "protocol" in live["parameters"] else ECHOES
 
 
 def ends(live: LiveMeasurement) -> dict[EndName, PathEnd]:

@@ -10,12 +10,10 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use tokio_rustls::rustls::crypto::ring::default_provider;
-use tokio_rustls::rustls::crypto::{CryptoProvider, verify_tls13_signature};
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use tokio_rustls::rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use tokio_rustls::rustls::Error;
+use tokio_rustls::rustls::pki_types::ServerName;
 
+pub use super::secure::pinned;
 use crate::server::certificate::OWN_NAME;
 use crate::wire::control::{Answer, ControlError, LONGEST_ANSWER, PROTOCOL, Request, Welcome, receive, send};
 use crate::wire::token::Token;
@@ -192,63 +190,5 @@ async fn read_all(mut reader: ReadHalf<TlsStream<TcpStream>>, answers: mpsc::Sen
         if answers.send(answer).await.is_err() || is_last {
             return;
         }
-    }
-}
-
-/// TLS 1.3 with the server that the token names.
-pub fn pinned(token: &Token) -> ClientConfig {
-    let provider = Arc::new(default_provider());
-    let verifier = Arc::new(Pinned { token: token.clone(), provider: Arc::clone(&provider) });
-    ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&tokio_rustls::rustls::version::TLS13])
-        .expect("the provider has TLS 1.3")
-        .dangerous()
-        .with_custom_certificate_verifier(verifier)
-        .with_no_client_auth()
-}
-
-/// Accepts the certificate that the token names, whoever signed it, and checks that the server has its key.
-#[derive(Debug)]
-struct Pinned {
-    token: Token,
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for Pinned {
-    fn verify_server_cert(
-        &self,
-        certificate: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _name: &ServerName<'_>,
-        _ocsp: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        if self.token.names(certificate) {
-            Ok(ServerCertVerified::assertion())
-        } else {
-            Err(Error::InvalidCertificate(tokio_rustls::rustls::CertificateError::ApplicationVerificationFailure))
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _certificate: &CertificateDer<'_>,
-        _signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(Error::General("TLS 1.2 is not used".to_owned()))
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }

@@ -23,6 +23,8 @@ pub struct Exchange {
     pub t_ns: u64,
     /// Time of its handshake; `None`: it failed, or took too long.
     pub connect_ns: Option<u64>,
+    /// Time of the handshake of TLS, per round trip that it takes; `None`: it failed, or the connection has none.
+    pub tls_ns: Option<u64>,
     /// Time from the first byte sent to the first byte received.
     pub exchange_ns: Option<u64>,
 }
@@ -43,7 +45,7 @@ pub fn run(server: SocketAddr, opening: &Opening, stop: &AtomicBool, found: &Exc
 }
 
 fn exchange(server: SocketAddr, opening: &Opening) -> Exchange {
-    let mut found = Exchange { t_ns: realtime_ns(), connect_ns: None, exchange_ns: None };
+    let mut found = Exchange { t_ns: realtime_ns(), connect_ns: None, tls_ns: None, exchange_ns: None };
     let begun = Instant::now();
     let Ok(mut stream) = TcpStream::connect_timeout(&server, PATIENCE) else { return found };
     found.connect_ns = Some(begun.elapsed().as_nanos() as u64);

@@ -6,13 +6,21 @@ use bufferscope_verdict::input::{
     Parameters, Phase, StageDelay, TcpProbe, TcpProbeKind,
 };
 
+use super::exchanges::Exchange;
 use super::{Measurement, PhaseRecord};
 use crate::local::EndFacts;
 use crate::records::{EndRecords, FloodRow, FlowRow, LadderRow, LocalRow};
 
+/// As [`observed`], of a test with an echo in every interval.
+pub fn observations(measurement: &Measurement, interval_ns: u64) -> Observations {
+    let mut observed = observed(measurement);
+    observed.parameters.probe_interval_ns = Some(signed(interval_ns));
+    observed
+}
+
 /// The observations of a test, by phase. Times are nanoseconds since its beginning, on the client's clock. Rows from
 /// between two phases are left out.
-pub fn observations(measurement: &Measurement, interval_ns: u64) -> Observations {
+pub fn observed(measurement: &Measurement) -> Observations {
     let clock = Clock::of(measurement);
     let mut phases: Vec<Phase> = measurement.phases.iter().map(|phase| empty(phase, measurement.start_ns)).collect();
     let arrived: std::collections::HashSet<u64> =
@@ -44,23 +52,11 @@ pub fn observations(measurement: &Measurement, interval_ns: u64) -> Observations
         let t_ns = clock.client(row.t_ns);
         sort.at(t_ns, |phase| phase.tcp_ladder.push(hop(row, EndName::Client, t_ns)));
     }
-    for exchange in &measurement.exchanges {
-        let t_ns = clock.client(exchange.t_ns);
-        for (kind, rtt_ns) in
-            [(TcpProbeKind::Connect, exchange.connect_ns), (TcpProbeKind::Exchange, exchange.exchange_ns)]
-        {
-            // A connection that failed has no exchange.
-            if kind == TcpProbeKind::Connect || exchange.connect_ns.is_some() {
-                let probe = TcpProbe { t_ns, kind, direction: None, rtt_ns: rtt_ns.map(signed) };
-                sort.at(t_ns, |phase| phase.tcp_probes.push(probe));
-            }
-        }
+    for probe in tcp_probes(measurement.exchanges.iter(), measurement.marks.iter(), |t_ns| clock.client(t_ns)) {
+        sort.at(probe.t_ns, |phase| phase.tcp_probes.push(probe));
     }
-    for &(is_down, sent_ns, rtt_ns) in &measurement.marks {
-        let t_ns = clock.client(sent_ns);
-        let direction = Some(if is_down { Direction::Down } else { Direction::Up });
-        let probe = TcpProbe { t_ns, kind: TcpProbeKind::OnLoad, direction, rtt_ns: Some(signed(rtt_ns)) };
-        sort.at(t_ns, |phase| phase.tcp_probes.push(probe));
+    for probe in handshakes(measurement.other.handshakes.iter(), |t_ns| clock.client(t_ns)) {
+        sort.at(probe.t_ns, |phase| phase.tcp_probes.push(probe));
     }
     sort.end(&measurement.client, EndName::Client, |t_ns| clock.client(t_ns));
     if let Some(server) = &measurement.server {
@@ -68,7 +64,16 @@ pub fn observations(measurement: &Measurement, interval_ns: u64) -> Observations
     }
     let floods = measurement.client.floods.iter().map(|row| flood(measurement, &clock, row)).collect();
     let server_distance = measurement.server.as_ref().and_then(|server| distance(&server.end.ladder));
-    let server_facts = measurement.server.as_ref().map_or(&measurement.welcome.end, |server| &server.facts);
+    for row in &measurement.other.of_downloads {
+        let t_ns = clock.client(row.t_ns);
+        sort.at(t_ns, |phase| phase.flows.push(flow(row, t_ns, Direction::Down)));
+    }
+    for row in &measurement.other.uploaded {
+        let t_ns = clock.client(row.t_ns);
+        let sample = GoodputSample { t_ns, direction: Direction::Up, bytes: row.bytes };
+        sort.at(t_ns, |phase| phase.goodput.push(sample));
+    }
+    let server_facts = measurement.server.as_ref().map_or(&measurement.server_facts, |server| &server.facts);
     Observations {
         phases,
         floods,
@@ -77,14 +82,12 @@ pub fn observations(measurement: &Measurement, interval_ns: u64) -> Observations
             server: end(server_facts, server_distance),
         },
         parameters: Parameters {
-            probe_interval_ns: Some(signed(interval_ns)),
             congestion: measurement
                 .client
                 .congestion
                 .clone()
                 .or_else(|| measurement.server.as_ref().and_then(|server| server.end.congestion.clone())),
-            mtu_bytes: None,
-            stamp_error_ns: None,
+            ..measurement.other.parameters.clone()
         },
     }
 }
@@ -109,6 +112,49 @@ fn flood(measurement: &Measurement, clock: &Clock, row: &FloodRow) -> Flood {
     }
 }
 
+/// The probes over TCP: new connections, and round trips within those of the load. `time` maps the client's clock.
+pub(super) fn tcp_probes<'a>(
+    exchanges: impl Iterator<Item = &'a Exchange>,
+    marks: impl Iterator<Item = &'a (bool, u64, u64)>,
+    time: impl Fn(u64) -> i64 + Copy,
+) -> impl Iterator<Item = TcpProbe> {
+    let of_new = exchanges.flat_map(move |exchange| {
+        let begun_ns = time(exchange.t_ns);
+        let probe =
+            |t_ns, kind, rtt_ns: Option<u64>| TcpProbe { t_ns, kind, direction: None, rtt_ns: rtt_ns.map(signed) };
+        let connected = exchange.connect_ns.map(|ns| begun_ns.saturating_add(signed(ns)));
+        let secured = connected.zip(exchange.tls_ns).map(|(t_ns, ns)| t_ns.saturating_add(signed(ns)));
+        [
+            Some(probe(begun_ns, TcpProbeKind::Connect, exchange.connect_ns)),
+            secured.and(connected).map(|t_ns| probe(t_ns, TcpProbeKind::Tls, exchange.tls_ns)),
+            // A connection that failed has no exchange.
+            connected.map(|t_ns| probe(secured.unwrap_or(t_ns), TcpProbeKind::Exchange, exchange.exchange_ns)),
+        ]
+        .into_iter()
+        .flatten()
+    });
+    let within = marks.map(move |&(is_down, sent_ns, rtt_ns)| TcpProbe {
+        t_ns: time(sent_ns),
+        kind: TcpProbeKind::OnLoad,
+        direction: Some(if is_down { Direction::Down } else { Direction::Up }),
+        rtt_ns: Some(signed(rtt_ns)),
+    });
+    of_new.chain(within)
+}
+
+/// The handshakes of connections without a request.
+pub(super) fn handshakes<'a>(
+    found: impl Iterator<Item = &'a (u64, Option<u64>)>,
+    time: impl Fn(u64) -> i64,
+) -> impl Iterator<Item = TcpProbe> {
+    found.map(move |&(t_ns, rtt_ns)| TcpProbe {
+        t_ns: time(t_ns),
+        kind: TcpProbeKind::Connect,
+        direction: None,
+        rtt_ns: rtt_ns.map(signed),
+    })
+}
+
 pub(super) fn signed(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
 }
@@ -119,6 +165,7 @@ fn empty(phase: &PhaseRecord, start_ns: u64) -> Phase {
         start_ns: phase.start_ns.wrapping_sub(start_ns) as i64,
         end_ns: phase.end_ns.wrapping_sub(start_ns) as i64,
         levelled: phase.levelled,
+        load_failure: phase.load_failure.clone(),
         ..Phase::default()
     }
 }

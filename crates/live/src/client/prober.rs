@@ -110,6 +110,8 @@ pub struct Settings {
     pub interval_ns: u64,
     /// Time between two probes of a hop.
     pub round_ns: u64,
+    /// Number of links to a server that answers no probes: then there are no echoes, and only the hops before it are probed.
+    pub silent_at: Option<u8>,
 }
 
 /// Probes until `stop` is set. A failure of the socket ends it and is in the log.
@@ -140,14 +142,19 @@ impl<'a> Prober<'a> {
     fn open(settings: &'a Settings, log: &'a SharedLog) -> io::Result<Self> {
         let any: SocketAddr = if settings.server.is_ipv6() { ([0; 16], 0).into() } else { ([0; 4], 0).into() };
         let now_ns = monotonic_ns();
+        let mut ladder = Ladder::with_round(now_ns, settings.round_ns);
+        if let Some(distance) = settings.silent_at {
+            ladder.has_reached(distance);
+            log.lock().distance = ladder.distance();
+        }
         Ok(Self {
             settings,
             log,
             socket: ProbeSocket::open(any, Some(settings.server))?,
-            cookie: None,
-            ladder: Ladder::with_round(now_ns, settings.round_ns),
+            cookie: settings.silent_at.map(|_| Cookie::default()),
+            ladder,
             departures: Departures::default(),
-            next_echo_ns: now_ns,
+            next_echo_ns: if settings.silent_at.is_some() { u64::MAX } else { now_ns },
             buffer: vec![0; 2048],
         })
     }

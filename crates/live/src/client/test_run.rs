@@ -10,7 +10,7 @@ use super::control::Control;
 use super::level::{Growth, has_levelled};
 use super::prober::{self, Probe, SharedLog};
 use super::rates::Rates;
-use super::{Event, Measurement, PhaseRecord, Progress, Settings, exchanges, first_hop, flows};
+use super::{Event, FarEnd, Measurement, OtherServer, PhaseRecord, Progress, Settings, exchanges, first_hop, flows};
 use crate::load::Shared;
 use crate::local::Local;
 use crate::records::{EndRecords, GoodputRow, LocalRow, ServerRecords};
@@ -86,6 +86,7 @@ impl<'a> TestRun<'a> {
             session: welcome.session,
             interval_ns: settings.interval.as_nanos() as u64,
             round_ns: crate::ladder::ROUND_NS,
+            silent_at: None,
         };
         let threads = {
             let (log, stop) = (log.clone(), Arc::clone(&stop));
@@ -127,7 +128,7 @@ impl<'a> TestRun<'a> {
 
     /// Runs the phases; returns early with the reason.
     pub(super) async fn run(&mut self, report: &mut impl FnMut(Event<'_>)) -> Result<(), Early> {
-        report(Event::Start(&self.welcome, self.local.facts()));
+        report(Event::Start(self.settings.server, &FarEnd::of(&self.welcome), self.local.facts()));
         self.await_first_echo().await?;
         let (server, opening) = (self.settings.server, self.opening(Purpose::Exchange, 0));
         let (stop, exchanges) = (Arc::clone(&self.stop), Arc::clone(&self.exchanges));
@@ -176,7 +177,13 @@ impl<'a> TestRun<'a> {
         let begun_ns = monotonic_ns();
         report(Event::Phase(kind, begun_ns - self.start_monotonic_ns, at_most.as_secs()));
         let start_ns = realtime_ns();
-        self.phases.push(PhaseRecord { kind, start_ns, end_ns: start_ns, levelled: is_loaded.then_some(false) });
+        self.phases.push(PhaseRecord {
+            kind,
+            start_ns,
+            end_ns: start_ns,
+            levelled: is_loaded.then_some(false),
+            load_failure: None,
+        });
         let mut loads = Loads::default();
         let first = self.settings.flows.unwrap_or(FIRST_FLOWS);
         self.add_flows(kind, &mut loads, first);
@@ -436,7 +443,9 @@ impl<'a> TestRun<'a> {
             facts: self.local.facts().clone(),
             distance: log.distance,
             server,
-            welcome: self.welcome.clone(),
+            other: OtherServer::default(),
+            far: FarEnd::of(&self.welcome),
+            server_facts: self.welcome.end.clone(),
             stamped_by_kernel: log.stamped_by_kernel.unwrap_or(false),
             send_errors_ns: std::mem::take(&mut log.send_errors_ns),
             ended_early,

@@ -10,24 +10,28 @@ use std::time::Duration;
 
 use bufferscope_verdict::{Observations, Verdict};
 use clap::Args;
+use hyper::Uri;
 use serde_json::json;
 
 use crate::client::observe::observations;
-use crate::client::{COOL_DOWN, Event, IDLE, Measurement, Settings, measure};
+use crate::client::secure::parse_fingerprint;
+use crate::client::{COOL_DOWN, Event, FarEnd, IDLE, Measurement, Settings, measure};
 use crate::time::MS;
 use crate::wire::DEFAULT_PORT;
-use crate::wire::control::{PhaseKind, Welcome};
+use crate::wire::control::PhaseKind;
 use crate::wire::load::SendBuffer;
 use crate::wire::token::Token;
 
 pub mod monitor;
+mod others;
 mod table;
 
 /// Its options.
 #[derive(Debug, Args)]
 pub struct MeasureArguments {
-    /// The server: a name or an address, with a port if it is not 47300
-    #[arg(value_name = "HOST[:PORT]")]
+    /// The server: a name or an address, with a port if it is not 47300; or the URL of a server that is not one of bufferscope:
+    /// https://HOST[:PORT][/PATH] for responsiveness (RPM), ndt7://HOST[:PORT] or wss://HOST[:PORT]/ndt/v7 for ndt7
+    #[arg(value_name = "SERVER")]
     host: String,
     /// The token that `serve` printed; other users of this machine can see it while the test runs, unlike in a file or in the environment
     #[arg(long, env = "BUFFERSCOPE_TOKEN", hide_env_values = true, value_name = "TOKEN")]
@@ -35,8 +39,8 @@ pub struct MeasureArguments {
     /// Read the token from the first line of a file, such as the one that `serve --token-file` keeps
     #[arg(long, value_name = "FILE", conflicts_with = "token")]
     token_file: Option<PathBuf>,
-    /// Phases between the idle one and the cool-down, in their order
-    #[arg(long, value_delimiter = ',', default_value = "download,upload,both", value_name = "PHASES")]
+    /// Phases between the idle one and the cool-down, in their order [default: download,upload,both; with a URL: download,upload]
+    #[arg(long, value_delimiter = ',', value_name = "PHASES")]
     phases: Vec<Loaded>,
     /// Probe without load
     #[arg(long, conflicts_with = "phases")]
@@ -56,12 +60,21 @@ pub struct MeasureArguments {
     /// Interface whose queues are looked at [default: the one of the route to the server]
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
-    /// Longest duration of a loaded phase in seconds
-    #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(10..=120))]
-    at_most: u64,
+    /// Longest duration of a loaded phase in seconds [default: 30; with --draft 09: 60]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(10..=120))]
+    at_most: Option<u64>,
     /// Time between two probes in milliseconds
     #[arg(long, default_value_t = 20, value_name = "MILLISECONDS", value_parser = clap::value_parser!(u64).range(5..=1000))]
     interval: u64,
+    /// With the URL of a server: trust any certificate
+    #[arg(long, conflicts_with = "fingerprint")]
+    insecure: bool,
+    /// With the URL of a server: trust the certificate with this SHA-256, 64 hexadecimal digits
+    #[arg(long, value_name = "HEX", value_parser = parse_fingerprint)]
+    fingerprint: Option<[u8; 32]>,
+    /// With https://: the intervals of the draft's version 09, 5 s, instead of the 1 s of its earlier versions and of most programs
+    #[arg(long, value_name = "VERSION")]
+    draft: Option<Draft>,
     /// Watch the connection for hours: an echo a second, and no load unless --load-every asks for it
     #[arg(long, conflicts_with = "idle")]
     continuous: bool,
@@ -85,8 +98,15 @@ pub struct MeasureArguments {
     v6: bool,
 }
 
-/// A phase with load.
+/// A version of draft-ietf-ippm-responsiveness whose defaults differ from those that most programs use.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Draft {
+    #[value(name = "09")]
+    Version09,
+}
+
+/// A phase with load.
+#[derive(Clone, Copy, Debug, PartialEq, clap::ValueEnum)]
 enum Loaded {
     Idle,
     Download,
@@ -94,9 +114,40 @@ enum Loaded {
     Both,
 }
 
+/// The longest duration of a loaded phase, unless another one is asked for.
+const AT_MOST_S: u64 = 30;
+
+impl MeasureArguments {
+    /// The server's URL, unless it is one of bufferscope.
+    fn url(&self) -> Option<Result<Uri, String>> {
+        self.is_url().then(|| self.host.parse().map_err(|error| format!("{}: {error}", self.host)))
+    }
+
+    /// Whether the server has a URL, so that it is not one of bufferscope.
+    pub fn is_url(&self) -> bool {
+        self.host.contains("://")
+    }
+
+    /// All phases, with these as the loaded ones if none are named.
+    fn phases(&self, loaded: &[Loaded]) -> Vec<PhaseKind> {
+        let mut phases = vec![PhaseKind::Idle];
+        if !self.idle {
+            let chosen = if self.phases.is_empty() { loaded } else { &self.phases };
+            phases.extend(chosen.iter().filter_map(|phase| match phase {
+                Loaded::Idle => None,
+                Loaded::Download => Some(PhaseKind::Download),
+                Loaded::Upload => Some(PhaseKind::Upload),
+                Loaded::Both => Some(PhaseKind::Both),
+            }));
+            phases.push(PhaseKind::CoolDown);
+        }
+        phases
+    }
+}
+
 /// Runs a test.
 pub async fn run(arguments: &MeasureArguments) -> Result<ExitCode, String> {
-    let settings = settings(arguments)?;
+    let url = arguments.url().transpose()?;
     let interrupted = Arc::new(AtomicBool::new(false));
     let (terminated, flag) = (signals()?, Arc::clone(&interrupted));
     tokio::spawn(async move {
@@ -112,11 +163,14 @@ pub async fn run(arguments: &MeasureArguments) -> Result<ExitCode, String> {
             }
         }
     });
+    if let Some(url) = url {
+        return others::run(arguments, &url, &interrupted).await;
+    }
+    let settings = settings(arguments)?;
     if arguments.continuous {
         return monitor::run(arguments, settings, &interrupted).await;
     }
-    let (events, json) = (arguments.events, arguments.json);
-    let printer = Printer { events, json, host: &arguments.host, settings: &settings };
+    let printer = Printer::new(arguments, Begun::with(&arguments.host, &settings));
     let measurement =
         measure(&settings, &interrupted, |event| printer.event(&event)).await.map_err(|error| error.to_string())?;
     let observed = observations(&measurement, settings.interval.as_nanos() as u64);
@@ -141,25 +195,15 @@ fn settings(arguments: &MeasureArguments) -> Result<Settings, String> {
             return Err("no token: give the one that `bufferscope serve` printed with --token, --token-file or in BUFFERSCOPE_TOKEN".to_owned());
         }
     };
-    let mut phases = vec![PhaseKind::Idle];
-    if !arguments.idle {
-        phases.extend(arguments.phases.iter().filter_map(|phase| match phase {
-            Loaded::Idle => None,
-            Loaded::Download => Some(PhaseKind::Download),
-            Loaded::Upload => Some(PhaseKind::Upload),
-            Loaded::Both => Some(PhaseKind::Both),
-        }));
-        phases.push(PhaseKind::CoolDown);
-    }
     Ok(Settings {
         server: resolve(&arguments.host, arguments.v4, arguments.v6)?,
         token,
-        phases,
+        phases: arguments.phases(&[Loaded::Download, Loaded::Upload, Loaded::Both]),
         flows: arguments.flows,
         congestion: arguments.congestion.clone(),
         send_buffer: if arguments.kernel_send_buffer { SendBuffer::Kernel } else { SendBuffer::Short },
         interface: arguments.interface.clone(),
-        at_most: Duration::from_secs(arguments.at_most),
+        at_most: Duration::from_secs(arguments.at_most.unwrap_or(AT_MOST_S)),
         flood: arguments.flood,
         interval: Duration::from_millis(arguments.interval),
         idle: IDLE,
@@ -186,21 +230,24 @@ fn resolve(host: &str, v4: bool, v6: bool) -> Result<SocketAddr, String> {
 struct Printer<'a> {
     events: bool,
     json: bool,
-    host: &'a str,
-    settings: &'a Settings,
+    begun: Begun<'a>,
 }
 
-impl Printer<'_> {
+impl<'a> Printer<'a> {
+    fn new(arguments: &MeasureArguments, begun: Begun<'a>) -> Self {
+        Self { events: arguments.events, json: arguments.json, begun }
+    }
+
     fn event(&self, event: &Event<'_>) {
         let ms = |ns: u64| ns as f64 / MS as f64;
         let mbit = |bps: Option<f64>| bps.map(|bps| bps / 1e6);
         match event {
             Event::Queued(position) if self.events => self.line(&json!({"event": "queued", "position": position})),
             Event::Queued(position) => self.text(&format!("waiting: {position} before this test")),
-            Event::Start(welcome, facts) if self.events => {
-                self.line(&start(self.host, self.settings, welcome, &facts.kernel));
+            Event::Start(address, far, facts) if self.events => {
+                self.line(&self.begun.event(*address, far, &facts.kernel));
             }
-            Event::Start(..) => self.text(&format!("testing the connection to {}", self.settings.server)),
+            Event::Start(address, ..) => self.text(&format!("testing the connection to {address}")),
             Event::Phase(phase, t_ns, at_most_s) if self.events => self.line(&json!({
                 "event": "phase", "phase": phase, "t_ns": t_ns, "at_most_s": at_most_s,
             })),
@@ -245,7 +292,7 @@ impl Printer<'_> {
         for sentence in &verdict.sentences {
             let _ = writeln!(out, "{sentence}");
         }
-        let _ = write!(out, "\n{}", table::numbers(verdict));
+        let _ = write!(out, "\n{}", table::numbers(verdict, observed));
     }
 
     fn line(&self, event: &serde_json::Value) {
@@ -272,25 +319,40 @@ fn print_document(mut event: serde_json::Value) {
     print_line(&event);
 }
 
-/// The event with which a test begins.
-fn start(host: &str, settings: &Settings, welcome: &Welcome, kernel: &str) -> serde_json::Value {
-    json!({
-        "event": "start",
-        "version": env!("CARGO_PKG_VERSION"),
-        "host": host,
-        "address": settings.server.to_string(),
-        "realtime_ns": crate::time::realtime_ns(),
-        "phases": settings.phases,
-        "parameters": {
+/// What is known of a test before it begins.
+struct Begun<'a> {
+    host: &'a str,
+    phases: &'a [PhaseKind],
+    parameters: serde_json::Value,
+}
+
+impl<'a> Begun<'a> {
+    /// A test with a server of bufferscope.
+    fn with(host: &'a str, settings: &'a Settings) -> Self {
+        let parameters = json!({
             "congestion": settings.congestion,
             "flows": settings.flows,
             "at_most_s": settings.at_most.as_secs(),
             "interval_ms": settings.interval.as_millis() as u64,
-        },
-        "server": {"version": welcome.version, "kernel": welcome.end.kernel},
-        "client": {"kernel": kernel},
-        "seen_as": welcome.seen_as,
-    })
+        });
+        Self { host, phases: &settings.phases, parameters }
+    }
+
+    /// The event with which the test begins.
+    fn event(&self, address: SocketAddr, far: &FarEnd, kernel: &str) -> serde_json::Value {
+        json!({
+            "event": "start",
+            "version": env!("CARGO_PKG_VERSION"),
+            "host": self.host,
+            "address": address.to_string(),
+            "realtime_ns": crate::time::realtime_ns(),
+            "phases": self.phases,
+            "parameters": self.parameters,
+            "server": {"version": far.version, "kernel": far.kernel},
+            "client": {"kernel": kernel},
+            "seen_as": far.seen_as,
+        })
+    }
 }
 
 /// The event with which a test ends.

@@ -15,10 +15,9 @@ from bufferscope.analysis.explanation.pings import Pings
 from bufferscope.analysis.explanation.statement import Cause, Explanation, Number, Statement
 from bufferscope.metrics.records import RunRecords
 from bufferscope.model.figure_names import FigureName
-from bufferscope.store.live import LOADED, LiveMeasurement
+from bufferscope.store.live import ECHOES, LOADED, LiveMeasurement, path_probe
 from bufferscope.store.verdict import LiveVerdict, PhaseVerdict
 
-ECHOES = "udp"
 FIGURE: FigureName = "live"
 DRIVERS = frozenset({"client_driver", "server_driver"})
 LIMITS = {"receive_window": Cause.WINDOW, "sender": Cause.APPLICATION, "policer": Cause.LOSS}
@@ -101,7 +100,7 @@ def _phases(verdict: LiveVerdict) -> Iterator[Statement]:
 def _effects(run: RunRecords, live: LiveMeasurement) -> Iterator[Statement]:
     """What a call, a game, a page and video would notice in each phase with a load."""
     idle_ns = live["verdict"]["idle"]["rtt"]["p50_ns"]
-    echoes = run.probes.filter(pl.col("probe") == ECHOES)
+    echoes = run.probes.filter(pl.col("probe") == path_probe(live))
     for phase in live["phases"]:
         if phase["kind"] not in LOADED or idle_ns is None:
             continue

@@ -16,7 +16,7 @@ MOST_PHASES = 10_000
 """A connection that is watched has one for each stretch between two gaps."""
 Answer = Literal["exceeded", "echo", "unreachable", "destination"]
 Stage = Literal["send_buffer", "qdisc", "driver"]
-TcpKind = Literal["connect", "exchange", "self"]
+TcpKind = Literal["connect", "tls", "exchange", "self"]
 
 
 class Echo(TypedDict):
@@ -104,6 +104,7 @@ class ObservedPhase(TypedDict):
     start_ns: int
     end_ns: int
     levelled: NotRequired[bool | None]
+    load_failure: NotRequired[str | None]
     echoes: NotRequired[Annotated[list[Echo], MOST_SAMPLES]]
     tcp_probes: NotRequired[Annotated[list[TcpProbe], MOST_SAMPLES]]
     ladder: NotRequired[Annotated[list[LadderProbe], MOST_SAMPLES]]

@@ -16,6 +16,9 @@ TOKEN = "BUFFERSCOPE_TOKEN"
 """The environment variable with the token. It is never an argument, because every user can see those."""
 PHASES = ("idle", *LOADED)
 """The phases that can be asked for; what the path needs before and after them is always done."""
+SCHEMES = ("https", "ndt7", "wss", "ws")
+"""Those of the URLs of servers that are not bufferscope's own."""
+DRAFTS = ("09",)
 MOST_FLOWS = 64
 LONGEST_TOKEN = 1000
 SHORTEST_PHASE_S, LONGEST_PHASE_S = 10, 120
@@ -33,8 +36,10 @@ class Request:
     """What to measure."""
 
     host: str
-    """A name or an address, and possibly a port: `example.org:47300`, `[2001:db8::1]:47300`."""
-    token: str
+    """A name or an address, and possibly a port: `example.org:47300`, `[2001:db8::1]:47300`. Or the URL of a server
+    that is not one of bufferscope: `https://example.org`."""
+    token: str = ""
+    """The server's token; a URL needs none."""
     phases: Sequence[str] = ()
     """Some of `PHASES`; none: all of them."""
     idle: bool = False
@@ -57,12 +62,24 @@ class Request:
     """Let the load's send buffers grow as the kernel likes."""
     flood: bool = False
     """After the load, a flood of UDP packets in each direction, if the server accepts it."""
+    insecure: bool = False
+    """Trust any certificate of a URL's server."""
+    fingerprint: str | None = None
+    """The SHA-256 of the certificate to trust; None: those that the system's authorities signed."""
+    draft: str | None = None
+    """The version of the draft of responsiveness whose intervals are used; None: intervals of 1 s."""
 
     def __post_init__(self) -> None:
         """Raise `InputError` for what no test can be made of."""
         if not self.host or self.host.startswith("-") or not self.host.isprintable() or " " in self.host:
             raise InputError(f"HOST: found {self.host!r:.100}; allowed: a name or an address, as in example.org:47300")
-        if not self.token or not self.token.isprintable() or len(self.token) > LONGEST_TOKEN:
+        if self.has_url:
+            self._check_url()
+        elif self.insecure or self.fingerprint is not None or self.draft is not None:
+            raise InputError(
+                "--insecure, --fingerprint and --draft need the URL of a server, as in https://example.org"
+            )
+        elif not self.token or not self.token.isprintable() or len(self.token) > LONGEST_TOKEN:
             raise InputError(
                 "--token: needed is the token that `bufferscope serve` prints; give it with --token, with --token-file "
                 f"or in the environment variable {TOKEN}"
@@ -86,6 +103,22 @@ class Request:
         if self.load_every_s is not None and not SHORTEST_BETWEEN_S <= self.load_every_s <= LONGEST_WATCH_S:
             raise InputError("--load-every: allowed: 5min to 6d")
 
+    @property
+    def has_url(self) -> bool:
+        """Whether the server has a URL, so that it is not one of bufferscope."""
+        return "://" in self.host
+
+    def _check_url(self) -> None:
+        scheme = self.host.partition("://")[0]
+        if scheme not in SCHEMES:
+            raise InputError(f"HOST: found {self.host!r:.100}; allowed: a URL with {', '.join(SCHEMES)}")
+        if self.continuous:
+            raise InputError("--continuous: only a server of bufferscope can be watched")
+        if self.insecure and self.fingerprint is not None:
+            raise InputError("--insecure and --fingerprint exclude one another")
+        if self.draft is not None and self.draft not in DRAFTS:
+            raise InputError(f"--draft: found {self.draft!r:.40}; allowed: {', '.join(DRAFTS)}")
+
     def arguments(self) -> list[str]:
         """The program's arguments. The token is in `environment`."""
         chosen = {
@@ -96,6 +129,8 @@ class Request:
             "--at-most": self.at_most_s,
             "--for": _seconds(self.lasts_s),
             "--load-every": _seconds(self.load_every_s),
+            "--fingerprint": self.fingerprint,
+            "--draft": self.draft,
         }
         options = [word for option, value in chosen.items() if value is not None for word in (option, str(value))]
         flags = {
@@ -103,11 +138,14 @@ class Request:
             "--continuous": self.continuous,
             "--kernel-send-buffer": self.kernel_send_buffer,
             "--flood": self.flood,
+            "--insecure": self.insecure,
         }
         return ["measure", self.host, "--events", *options, *(flag for flag, is_set in flags.items() if is_set)]
 
     def environment(self) -> Mapping[str, str]:
         """The program's environment."""
+        if self.has_url:
+            return {name: value for name, value in os.environ.items() if name != TOKEN}
         return {**os.environ, TOKEN: self.token}
 
 

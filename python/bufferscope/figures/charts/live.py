@@ -12,7 +12,7 @@ from bufferscope.figures.source import NoDataError, ResultRecords, duration_s, p
 from bufferscope.figures.stacked import stacked
 from bufferscope.metrics.records import RunRecords
 from bufferscope.model.network import NANOSECONDS
-from bufferscope.store.live import LOADED, OVER_TCP, LiveMeasurement, live_of
+from bufferscope.store.live import ECHOES, LOADED, OVER_TCP, LiveMeasurement, live_of, path_probe
 
 MS = 1e6
 HEIGHT = 150
@@ -21,7 +21,6 @@ STEP_S = 0.25
 """Goodput is shown in steps of this length."""
 MOST_HOPS = 16
 """The most hops of both ladders that are shown."""
-ECHOES = "udp"
 RECEIVED = "received."
 NAMES = {"idle": "idle", "download": "download", "upload": "upload", "both": "both", "cool_down": "cool-down"}
 TRIP, UP, DOWN = "round trip", "change up", "change down"
@@ -95,7 +94,7 @@ def _trips(title: str, run: RunRecords, found: LiveMeasurement) -> _Panel:
     """The echoes: round trips, and the change of each way."""
     if "monitor" in found:
         return _watched(title, run, found)
-    rows = pl.concat([_echoes(run), *_changes(run, found)]).with_columns(part=_phase(found))
+    rows = pl.concat([_echoes(run, path_probe(found)), *_changes(run, found)]).with_columns(part=_phase(found))
     answered = rows.drop_nulls("value")
     names = [name for name in (TRIP, UP, DOWN) if name in answered["series"]]
     return _Panel(title, found, "time (ms)", answered, names, rows.filter(pl.col("value").is_null()).select("time_s"))
@@ -126,9 +125,9 @@ def _step_ns(found: LiveMeasurement) -> int:
     return max(LEAST_STEP_NS, last_ns // STEPS)
 
 
-def _echoes(run: RunRecords) -> pl.DataFrame:
-    """The echoes; the value of a lost one is null."""
-    own = run.probes.filter(pl.col("probe") == ECHOES).sort("sent_ns")
+def _echoes(run: RunRecords, probe: str) -> pl.DataFrame:
+    """The round trips of the whole path; the value of a lost one is null."""
+    own = run.probes.filter(pl.col("probe") == probe).sort("sent_ns")
     return own.select(_seconds("sent_ns"), _ms("rtt_ns"), series=pl.lit(TRIP), part=pl.lit(""))
 
 
@@ -254,10 +253,10 @@ def _shades(found: LiveMeasurement, end_s: float) -> list[Layer]:
 
 def _description(runs: Sequence[tuple[str, RunRecords, LiveMeasurement]]) -> str:
     shown = []
-    for label, run, _ in runs:
-        own = _echoes(run)["value"]
+    for label, run, found in runs:
+        own = _echoes(run, path_probe(found))["value"]
         times = own.drop_nulls().to_numpy()
         if len(times):
-            name = label or "the echoes"
+            name = label or ("the echoes" if path_probe(found) == ECHOES else "new connections")
             shown.append(f"{name}: from {times.min():.1f} to {times.max():.1f} ms, {own.null_count()} lost")
     return f"Line charts of a live measurement over time. {'; '.join(shown)}."

@@ -33,6 +33,7 @@ Watch = Callable[[Event], None]
 """Called with each event."""
 DIRECTIONS: tuple[Direction, ...] = ("down", "up")
 FIGURES = ("live", "rtt_cdf")
+FIGURES_WITHOUT_ECHOES = ("live",)
 NOT_MEASURED = ("transfers", "estimates", "round_trips", "retransmissions")
 PORT = re.compile(r"(?<=\]):\d+$|^(?P<host>[^:]+):\d+$")
 
@@ -142,11 +143,15 @@ def experiment(request: Request) -> str:
 
     >>> experiment(Request("example.org:47300", "token")), experiment(Request("[2001:db8::1]:47300", "token"))
     ('example.org', '2001-db8-1')
+    >>> experiment(Request("https://example.org:4043/api/v1/config"))
+    'example.org'
     """
     return _name(request.host)
 
 
 def _name(host: str) -> str:
+    if "://" in host:
+        host = host.partition("://")[2].partition("/")[0].partition("?")[0]
     return observed.experiment_name(PORT.sub(r"\g<host>", host))
 
 
@@ -171,7 +176,7 @@ def _store(name: str, start: StartEvent, seen: _Seen, out: Path, wall_s: float |
         sample_interval_ns=_interval_ns(observations),
         not_measured=(*NOT_MEASURED, *(("flows",) if samples else ())),
         warnings=list(dict.fromkeys([*seen.warnings, *end["verdict"]["warnings"], *_partial(end), *_left_out(seen)])),
-        figures=FIGURES,
+        figures=FIGURES_WITHOUT_ECHOES if "protocol" in observations.get("parameters", {}) else FIGURES,
         live=_live(start, end, samples),
         wall_s=wall_s,
         machine=machine.describe(),

@@ -1,9 +1,10 @@
 """The names in the tables of a live measurement."""
 
+from bufferscope.store import live
 from bufferscope.store.verdict import Direction, EndName, PhaseKind
 
 CLIENT, SERVER = "client", "server"
-ECHOES = "udp"
+ECHOES = live.ECHOES
 """The probe of the echoes, and the flow of their one-way changes."""
 ANY = "any"
 """The direction of probes over TCP that do not use a connection of the load."""

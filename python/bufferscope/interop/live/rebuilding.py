@@ -27,7 +27,8 @@ def observations(run: BaseRun) -> Observations:
     if live is None:
         raise InputError(f"{run.id}: no live measurement; allowed: a run of `bufferscope measure`")
     phases: list[dict[str, Any]] = [
-        {key: phase[key] for key in ("kind", "start_ns", "end_ns", "levelled")} | {name: [] for name in LISTS}
+        {key: phase.get(key) for key in ("kind", "start_ns", "end_ns", "levelled", "load_failure")}
+        | {name: [] for name in LISTS}
         for phase in live["phases"]
     ]
     begins = [phase["start_ns"] for phase in phases]

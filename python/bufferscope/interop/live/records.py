@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from bufferscope.base.errors import printable
 from bufferscope.engines.live.observations import Echo, LocalSample, Observations, ObservedPhase
 from bufferscope.interop.live.names import ECHOES, PORTS, RECEIVED, WAYS, load_name, tcp_probe
 from bufferscope.store import live, tables
@@ -88,6 +89,8 @@ def _phase(phase: ObservedPhase, begin: int, numbers: Mapping[int, int]) -> live
         "end_ns": phase["end_ns"] - begin,
         "levelled": phase.get("levelled"),
     }
+    if failure := phase.get("load_failure"):
+        found["load_failure"] = printable(failure)
     if lost := sorted(numbers[id(echo)] for echo in phase.get("echoes", ()) if echo.get("lost") == "up"):
         found["lost_up"] = ranges(lost)
     if busy := _processors(phase.get("local", ()), begin):

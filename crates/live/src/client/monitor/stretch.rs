@@ -91,6 +91,7 @@ impl Stretch {
             session: welcome.session,
             interval_ns: watch.settings.interval.as_nanos() as u64,
             round_ns: SPARSE_ROUND_NS,
+            silent_at: None,
         };
         let thread = {
             let (log, stop) = (log.clone(), Arc::clone(&stop));

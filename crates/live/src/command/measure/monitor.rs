@@ -11,9 +11,9 @@ use bufferscope_verdict::input::{Ends, Parameters, Phase, PhaseKind};
 use bufferscope_verdict::monitor::{Episode, EpisodeKind};
 use serde_json::json;
 
-use super::{MeasureArguments, accuracy, end, print_line, resolve, start};
+use super::{Begun, MeasureArguments, accuracy, end, print_line, resolve};
 use crate::client::monitor::{Happening, Loaded, State, Watched, monitor};
-use crate::client::{Event, Settings, monitor as client};
+use crate::client::{Event, FarEnd, Settings, monitor as client};
 use crate::time::{MS, SECOND, realtime_ns};
 
 /// Time between two echoes, unless `--interval` is given.
@@ -101,7 +101,8 @@ impl Printer<'_> {
                     interval: INTERVAL,
                     ..self.load.clone()
                 };
-                let mut event = start(&self.arguments.host, &settings, welcome, &facts.kernel);
+                let begun = Begun::with(&self.arguments.host, &settings);
+                let mut event = begun.event(settings.server, &FarEnd::of(welcome), &facts.kernel);
                 event["continuous"] = json!(true);
                 print_line(&event);
             }
@@ -160,7 +161,8 @@ impl Printer<'_> {
     fn loaded(&mut self, loaded: &Loaded) {
         self.phase = None;
         let measurement = &loaded.measurement;
-        let mut began = start(&self.arguments.host, self.load, &measurement.welcome, &measurement.facts.kernel);
+        let begun = Begun::with(&self.arguments.host, self.load);
+        let mut began = begun.event(self.load.server, &measurement.far, &measurement.facts.kernel);
         began["realtime_ns"] = json!(measurement.start_ns);
         let ended = end(measurement, &loaded.observations, &loaded.verdict);
         print_line(&json!({"event": "loaded", "start": began, "end": ended}));

@@ -2,17 +2,18 @@
 
 use std::fmt::Write;
 
-use bufferscope_verdict::Verdict;
-use bufferscope_verdict::input::{Direction, PhaseKind};
+use bufferscope_verdict::input::{Direction, PhaseKind, Protocol, Responsiveness};
 use bufferscope_verdict::verdict::{Confidence, DirectionNumbers, PhaseVerdict, Spread};
+use bufferscope_verdict::{Observations, Verdict};
 
 /// What is written for a number that is not known.
 const UNKNOWN: &str = "-";
 /// Spaces between two columns.
 const GAP: usize = 2;
 
-/// The numbers of each phase and direction, and how grades are given.
-pub(super) fn numbers(verdict: &Verdict) -> String {
+/// The numbers of each phase and direction, how grades are given, and how responsiveness was measured.
+pub(super) fn numbers(verdict: &Verdict, observed: &Observations) -> String {
+    let parameters = &observed.parameters;
     let mut rows =
         vec![words(&["Round trip (ms)", "p50", "p95", "p99", "max", "added p95", "grade", "RPM (confidence)"])];
     rows.push([vec!["idle".to_owned()], spread(&verdict.idle.rtt), words(&[UNKNOWN; 3])].concat());
@@ -45,6 +46,15 @@ pub(super) fn numbers(verdict: &Verdict) -> String {
         }
         text.push('\n');
     }
+    if let Some(used) = &parameters.responsiveness {
+        text.push('\n');
+        text.push_str(&responsiveness(verdict, used));
+    }
+    if parameters.protocol == Some(Protocol::Ndt7) {
+        text.push('\n');
+        text.push_str(&aligned(&ndt7(observed)));
+        let _ = writeln!(text, "{NDT7}");
+    }
     text
 }
 
@@ -69,17 +79,69 @@ fn worst_cases(verdict: &Verdict) -> String {
     format!("\n{}", aligned(&std::iter::once(heads).chain(rows).collect::<Vec<_>>()))
 }
 
+/// What must be known of the delays of ndt7.
+const NDT7: &str = "ndt7 uses one connection, and many of its servers send with BBR, which keeps queues short: these are numbers of goodput. \
+                    A delay that does not rise here may rise with other programs.";
+
+/// What `TCP_INFO` says of the load's connection: of a download the server's, of an upload this machine's.
+fn ndt7(observed: &Observations) -> Vec<Vec<String>> {
+    let mut rows = vec![words(&["RTT of the load (ms)", "min", "p50", "max"])];
+    for phase in observed.phases.iter().filter(|phase| !phase.kind.loaded().is_empty()) {
+        let mut trips: Vec<i64> = phase.flows.iter().map(|flow| flow.srtt_ns).filter(|ns| *ns > 0).collect();
+        trips.sort_unstable();
+        let least = phase.flows.iter().map(|flow| flow.min_rtt_ns).filter(|ns| *ns > 0).min();
+        let known = [least, trips.get(trips.len() / 2).copied(), trips.last().copied()];
+        rows.push([vec![name(phase.kind).to_owned()], known.map(ms).to_vec()].concat());
+    }
+    rows
+}
+
+/// The parts of responsiveness, and its parameters by their names in the draft.
+fn responsiveness(verdict: &Verdict, used: &Responsiveness) -> String {
+    let mut rows =
+        vec![words(&["Round trips per minute", "RPM", "confidence", "new connections", "load's connections"])];
+    let rate = |value: Option<f64>| value.map_or(UNKNOWN.to_owned(), |value| format!("{value:.0}"));
+    for phase in &verdict.phases {
+        let found = &phase.rpm;
+        let confidence = found.confidence.map_or(UNKNOWN, confidence).to_owned();
+        rows.push(vec![name(phase.kind).to_owned(), rate(found.rpm), confidence, rate(found.foreign), rate(found.own)]);
+    }
+    let mut text = aligned(&rows);
+    for phase in &verdict.phases {
+        if let Some(reason) = &phase.rpm.reason {
+            let _ = writeln!(text, "No RPM of {}: {reason}", name(phase.kind));
+        }
+    }
+    let _ = writeln!(
+        text,
+        "draft-ietf-ippm-responsiveness-09: MAD {}, ID {} s, TMP {} %, SDT {} %, INP {}, INC {}, MNP {}, MPS {}/s, PTC {} %",
+        used.mad,
+        used.id_ns as f64 / 1e9,
+        used.tmp * 100.0,
+        used.sdt * 100.0,
+        used.inp,
+        used.inc,
+        used.mnp,
+        used.mps,
+        used.ptc * 100.0
+    );
+    text
+}
+
+fn confidence(found: Confidence) -> &'static str {
+    match found {
+        Confidence::High => "high",
+        Confidence::Medium => "medium",
+        Confidence::Low => "low",
+    }
+}
+
 fn words(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
 fn phase(phase: &PhaseVerdict) -> Vec<String> {
-    let confidence = match phase.rpm.confidence {
-        Some(Confidence::High) => "high",
-        Some(Confidence::Medium) => "medium",
-        Some(Confidence::Low) => "low",
-        None => "unknown",
-    };
+    let confidence = phase.rpm.confidence.map_or("unknown", confidence);
     let rpm = phase.rpm.rpm.map_or(UNKNOWN.to_owned(), |rpm| format!("{rpm:.0} ({confidence})"));
     let grade = phase.grade.map_or(UNKNOWN.to_owned(), |grade| grade.name().to_owned());
     let added = percentile(&phase.numbers.added, phase.numbers.added.p95_ns);
@@ -164,7 +226,6 @@ fn aligned(rows: &[Vec<String>]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use bufferscope_verdict::Observations;
     use bufferscope_verdict::input::{Echo, GoodputSample, Phase};
 
     use super::*;
@@ -208,7 +269,7 @@ mod tests {
 
     #[test]
     fn each_phase_and_each_loaded_direction_has_its_numbers() {
-        let text = numbers(&bufferscope_verdict::judge(&observed()));
+        let text = numbers(&bufferscope_verdict::judge(&observed()), &observed());
         let row = |begin: &str| {
             let line = text.lines().find(|line| line.starts_with(begin)).unwrap_or_else(|| panic!("{begin}: {text}"));
             line[begin.len()..].split_whitespace().collect::<Vec<_>>().join(" ")
@@ -223,7 +284,7 @@ mod tests {
 
     #[test]
     fn nothing_known_is_a_dash_and_no_number() {
-        let text = numbers(&bufferscope_verdict::judge(&Observations::default()));
+        let text = numbers(&bufferscope_verdict::judge(&Observations::default()), &Observations::default());
         assert_eq!(
             text.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>(),
             ["idle", "-", "-", "-", "-", "-", "-", "-"]

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::rtc::WAITED;
 use crate::client::observe::observations;
 use crate::client::prober::{Probe, Reply};
-use crate::client::{Measurement, PhaseRecord};
+use crate::client::{FarEnd, Measurement, OtherServer, PhaseRecord};
 use crate::local::{EndFacts, LinkKind};
 use crate::records::{ArrivalRow, EndRecords, GoodputRow, ServerRecords};
 use crate::time::MS;
@@ -230,7 +230,7 @@ fn start(samples: &Samples, measurement: &Measurement, page: &Page) -> serde_jso
         "realtime_ns": page.began_ns,
         "phases": samples.phases.iter().map(|phase| phase.kind).collect::<Vec<_>>(),
         "parameters": {"congestion": null, "flows": null, "interval_ms": samples.interval_ms, "pings": samples.way},
-        "server": {"version": page.welcome.version, "kernel": measurement.welcome.end.kernel},
+        "server": {"version": page.welcome.version, "kernel": measurement.far.kernel},
         "client": {"kernel": "unknown: a page in a browser"},
         "seen_as": page.welcome.seen_as,
     })
@@ -290,6 +290,7 @@ fn measurement(samples: &Samples, server: ServerRecords, page: &Page) -> Measure
         start_ns: at(phase.start_ms),
         end_ns: at(phase.end_ms),
         levelled: phase.levelled,
+        load_failure: None,
     });
     let unknown = ["the queues of this device", "the kind of its link", "the hops of the path"];
     Measurement {
@@ -305,7 +306,9 @@ fn measurement(samples: &Samples, server: ServerRecords, page: &Page) -> Measure
         },
         distance: None,
         server: Some(ServerRecords { arrivals, ..server }),
-        welcome: page.welcome.clone(),
+        other: OtherServer::default(),
+        far: FarEnd::of(&page.welcome),
+        server_facts: page.welcome.end.clone(),
         stamped_by_kernel: false,
         send_errors_ns: Vec::new(),
         ended_early: samples.reason.clone(),

@@ -1,0 +1,212 @@
+"""Compares the responsiveness of `measure https://` with that of `cf-mach` on paths with planted queues.
+
+`python3 scripts/live/responsiveness.py --mach PATH [--paths 1,2] [--out FILE]` needs the program `mach` of the package
+cf-mach on crates.io (`cargo install cf-mach`), and root or user namespaces. Each path is built by `bufferscope shell
+--engine host`: h1 - r1 - r2 - h2, with a drop-tail queue in each direction at the slowest link. On h2 runs
+`bufferscope-live serve --compatible`. On h1 the two programs run one after the other, `--repeat` times; the table has
+the medians.
+"""
+
+import argparse
+import json
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bufferscope.engines.live.program import program
+from labs import FRAME_BYTES
+
+PORT = 47300
+LONGEST_S = 1200
+"""Seconds of real time that one path may take."""
+DIRECTIONS = ("download", "upload")
+MARK = "=== "
+"""Before the name of the program whose output follows."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A path: its rates, its round trip without load, and the delay of its queues when they are full."""
+
+    down_mbit: float
+    up_mbit: float
+    rtt_ms: float
+    buffer_ms: float
+
+    def rate_mbit(self, direction: str) -> float:
+        """The rate of a direction."""
+        return self.down_mbit if direction == "download" else self.up_mbit
+
+    def experiment(self) -> str:
+        """The experiment file."""
+        queues = {
+            way: f'{{ rate = "{rate}mbit", queue = {{ qdisc = "pfifo", limit = "{self._packets(rate)}p" }} }}'
+            for way, rate in (("forward", self.up_mbit), ("reverse", self.down_mbit))
+        }
+        each_ms = self.rtt_ms / 2
+        return f"""
+title = "Responsiveness by two programs"
+duration = "600s"
+
+[[link]]
+name = "lan"
+ends = ["h1", "r1"]
+delay = "{each_ms * 0.1:.3f}ms"
+
+[[link]]
+name = "access"
+ends = ["r1", "r2"]
+delay = "{each_ms * 0.4:.3f}ms"
+forward = {queues["forward"]}
+reverse = {queues["reverse"]}
+
+[[link]]
+name = "far"
+ends = ["r2", "h2"]
+delay = "{each_ms * 0.5:.3f}ms"
+
+[[traffic]]
+name = "ping"
+kind = "ping"
+from = "h1"
+to = "h2"
+"""
+
+    def _packets(self, rate_mbit: float) -> int:
+        return max(10, round(rate_mbit * 1e3 * self.buffer_ms / 8 / FRAME_BYTES))
+
+
+LINES = (
+    Line(20, 5, 20, 50),
+    Line(20, 20, 20, 100),
+    Line(50, 10, 15, 150),
+    Line(10, 2, 40, 200),
+    Line(50, 50, 10, 40),
+    Line(30, 10, 60, 100),
+    Line(100, 40, 12, 60),
+    Line(8, 8, 30, 300),
+    Line(25, 5, 25, 400),
+    Line(40, 20, 80, 80),
+)
+
+
+@dataclass(frozen=True)
+class Score:
+    """One program's result in one direction."""
+
+    rpm: float | None
+    mbit: float | None
+    detail: str = ""
+
+
+Scores = Mapping[str, Score]
+"""By direction."""
+
+
+def main() -> int:
+    """Run the paths, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--mach", type=Path, help="the program `mach` of cf-mach; without it, only ours runs")
+    parser.add_argument("--server", type=Path, help="another bufferscope-live to serve with")
+    parser.add_argument("--paths", default="", metavar="NUMBERS", help="as in 1,2 (default: all)")
+    parser.add_argument("--repeat", type=int, default=1, help="tests of each program on a path (default: 1)")
+    parser.add_argument("--out", type=Path, help="append a line of JSON for each path to this file")
+    options = parser.parse_args()
+    numbers = [int(word) for word in options.paths.split(",") if word] or range(1, len(LINES) + 1)
+    print("| path | direction | bufferscope | parts: new, load's | cf-mach | difference |")
+    print("|---|---|---|---|---|---|")
+    for number in numbers:
+        line = LINES[number - 1]
+        try:
+            found = _measured(line, options.mach, options.server or program(), options.repeat)
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            print(f"path {number}: {error}", file=sys.stderr)
+            continue
+        for row in _rows(number, line, found):
+            print(row, flush=True)
+        if options.out:
+            with options.out.open("a", encoding="utf-8") as file:
+                plain = [(name, {way: vars(score) for way, score in scores.items()}) for name, scores in found]
+                file.write(json.dumps({"path": number, "line": vars(line), "found": plain}) + "\n")
+    return 0
+
+
+def _measured(line: Line, mach: Path | None, server: Path, repeat: int) -> list[tuple[str, Scores]]:
+    """The scores of each test, with the name of its program."""
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / "path.toml"
+        file.write_text(line.experiment(), encoding="utf-8")
+        serving = [str(server), "serve", "--compatible", "--allow", "0.0.0.0/0", "--token-file", f"{directory}/token"]
+        url = f"https://h2:{PORT}"
+        ours = [str(program()), "measure", url, "--insecure", "--json"]
+        theirs = [str(mach), "rpm", "-c", f"{url}/.well-known/nq", "--insecure", "--disable-aim-scores"]
+        tests = [("bufferscope", ours), *([("cf-mach", theirs)] if mach else [])] * repeat
+        # Servers tell the tests of two programs apart by a pause.
+        script = "; sleep 12; ".join(f"echo {MARK}{name}; {shlex.join(words)}; echo" for name, words in tests)
+        command = [
+            *(sys.executable, "-m", "bufferscope", "shell", str(file), "--engine", "host", "--quiet", "--on", "h1"),
+            *("--with", f"h2={shlex.join(serving)}", "--", "sh", "-c", f"sleep 2; {script}"),
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S, check=False)
+    found = list(_scores(done.stdout))
+    if not found:
+        raise ValueError((done.stderr or done.stdout)[-500:] or "no output")
+    if done.stderr:
+        print(done.stderr[-2000:], file=sys.stderr)
+    return found
+
+
+def _scores(output: str) -> Iterator[tuple[str, Scores]]:
+    for part in output.split(MARK)[1:]:
+        name, _, text = part.partition("\n")
+        begin = text.find("{")
+        if begin < 0:
+            print(f"{name}: no result: {text[-300:]}", file=sys.stderr)
+            continue
+        document = json.JSONDecoder().raw_decode(text[begin:])[0]
+        yield name, _ours(document) if name == "bufferscope" else _theirs(document)
+
+
+def _ours(document: Mapping[str, Any]) -> Scores:
+    found = {}
+    for phase in document["verdict"]["phases"]:
+        rpm, way = phase["rpm"], "down" if phase["kind"] == "download" else "up"
+        numbers = next(each for each in phase["numbers"]["directions"] if each["direction"] == way)
+        mbit = numbers["goodput"]["mean_bps"] / 1e6 if numbers["goodput"] else None
+        parts = f"{rpm['foreign']:.0f}, {rpm['own']:.0f} ({rpm['confidence']})" if rpm["rpm"] else str(rpm["reason"])
+        found[phase["kind"]] = Score(rpm["rpm"], mbit, parts)
+    return found
+
+
+def _theirs(document: Mapping[str, Any]) -> Scores:
+    return {way: Score(document[way]["rpm"], document[way]["throughput"] / 1e6) for way in DIRECTIONS}
+
+
+def _rows(number: int, line: Line, found: Sequence[tuple[str, Scores]]) -> Iterator[str]:
+    for direction in DIRECTIONS:
+        rate = line.rate_mbit(direction)
+        shown = f"{number}: {rate:g} Mbit/s, {line.rtt_ms:g} ms + {line.buffer_ms:g} ms"
+        ours, theirs = (_middle(found, name, direction) for name in ("bufferscope", "cf-mach"))
+        parts = next((scores[direction].detail for name, scores in found if name == "bufferscope"), "-")
+        apart = f"{100 * (ours / theirs - 1):+.0f} %" if ours and theirs else "-"
+        yield f"| {shown} | {direction} | {_number(ours)} | {parts} | {_number(theirs)} | {apart} |"
+
+
+def _middle(found: Sequence[tuple[str, Scores]], program_name: str, direction: str) -> float | None:
+    values = [scores[direction].rpm for name, scores in found if name == program_name and direction in scores]
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
