@@ -31,6 +31,7 @@ pub(crate) fn observe(path: &Path, random: &mut Random) -> Observations {
         ..End::default()
     };
     Observations {
+        floods: Vec::new(),
         phases,
         ends: Ends { client: end(0), server: end(1) },
         parameters: Parameters { congestion: Some("cubic".to_owned()), ..Parameters::default() },
