@@ -4,7 +4,8 @@
 cf-mach on crates.io (`cargo install cf-mach`), and root or user namespaces. Each path is built by `bufferscope shell
 --engine host`: h1 - r1 - r2 - h2, with a drop-tail queue in each direction at the slowest link. On h2 runs
 `bufferscope-live serve --compatible`. On h1 the two programs run one after the other, `--repeat` times; the table has
-the medians.
+the medians. It also has what the queue predicts for new connections: 60 s divided by the path's round trip and the
+planted queue's delay, which is its backlog by `tc` divided by its rate, at the median of the last four seconds.
 """
 
 import argparse
@@ -14,18 +15,22 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from bufferscope.engines.live.program import program
-from labs import FRAME_BYTES
+from labs import DOWNLINK, FRAME_BYTES, UPLINK, Planted
+from trials import Backlog, backlog_in, node_of, sampler_of, samples_of, with_shell
 
 PORT = 47300
 LONGEST_S = 1200
 """Seconds of real time that one path may take."""
 DIRECTIONS = ("download", "upload")
+PLANTED: Mapping[str, Planted] = {"download": DOWNLINK, "upload": UPLINK}
+WINDOW_NS = 4_000_000_000
+"""The part of a phase that counts: its last intervals."""
 MARK = "=== "
 """Before the name of the program whose output follows."""
 
@@ -102,7 +107,13 @@ class Score:
 
     rpm: float | None
     mbit: float | None
-    detail: str = ""
+    parts: tuple[float, float] | None = None
+    """On new connections, and on those of the load."""
+    confidence: str = ""
+    span_ns: tuple[int, int] | None = None
+    """The window, in nanoseconds of real time."""
+    predicted: float | None = None
+    """On new connections, from the backlog of the planted queue."""
 
 
 Scores = Mapping[str, Score]
@@ -119,8 +130,8 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="append a line of JSON for each path to this file")
     options = parser.parse_args()
     numbers = [int(word) for word in options.paths.split(",") if word] or range(1, len(LINES) + 1)
-    print("| path | direction | bufferscope | parts: new, load's | cf-mach | difference |")
-    print("|---|---|---|---|---|---|")
+    print("| path | direction | RPM | on new connections | predicted | on the load's | cf-mach | difference |")
+    print("|---|---|---|---|---|---|---|---|")
     for number in numbers:
         line = LINES[number - 1]
         try:
@@ -144,22 +155,44 @@ def _measured(line: Line, mach: Path | None, server: Path, repeat: int) -> list[
         file.write_text(line.experiment(), encoding="utf-8")
         serving = [str(server), "serve", "--compatible", "--allow", "0.0.0.0/0", "--token-file", f"{directory}/token"]
         url = f"https://h2:{PORT}"
-        ours = [str(program()), "measure", url, "--insecure", "--json"]
+        ours = [str(program()), "measure", url, "--insecure", "--events"]
         theirs = [str(mach), "rpm", "-c", f"{url}/.well-known/nq", "--insecure", "--disable-aim-scores"]
         tests = [("bufferscope", ours), *([("cf-mach", theirs)] if mach else [])] * repeat
         # Servers tell the tests of two programs apart by a pause.
         script = "; sleep 12; ".join(f"echo {MARK}{name}; {shlex.join(words)}; echo" for name, words in tests)
+        background = [("h2", f"exec {shlex.join(serving)}")]
+        background += [(node_of(port), sampler_of(port, directory)) for port in PLANTED.values()]
         command = [
             *(sys.executable, "-m", "bufferscope", "shell", str(file), "--engine", "host", "--quiet", "--on", "h1"),
-            *("--with", f"h2={shlex.join(serving)}", "--", "sh", "-c", f"sleep 2; {script}"),
+            *(word for pair in background for word in ("--with", with_shell(*pair))),
+            *("--", "sh", "-c", f"sleep 2; {script}"),
         ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S, check=False)
-    found = list(_scores(done.stdout))
+        backlogs = {way: _read(samples_of(port, directory)) for way, port in PLANTED.items()}
+    found = [
+        (name, {way: _with_prediction(score, line, way, backlogs[way]) for way, score in scores.items()})
+        for name, scores in _scores(done.stdout)
+    ]
     if not found:
         raise ValueError((done.stderr or done.stdout)[-500:] or "no output")
     if done.stderr:
         print(done.stderr[-2000:], file=sys.stderr)
     return found
+
+
+def _read(file: str) -> Backlog:
+    return backlog_in(Path(file).read_text(encoding="utf-8"))
+
+
+def _with_prediction(score: Score, line: Line, direction: str, backlog: Backlog) -> Score:
+    """The score with what the queue predicts for new connections in its window."""
+    begin, end = score.span_ns or (0, 0)
+    sizes = [size for t_ns, size in backlog if begin <= t_ns <= end]
+    if not sizes:
+        return score
+    # A packet that arrives waits for half of the one that is being sent, too.
+    delay_ms = (statistics.median(sizes) + FRAME_BYTES / 2) * 8 / line.rate_mbit(direction) / 1e3
+    return replace(score, predicted=60_000 / (line.rtt_ms + delay_ms))
 
 
 def _scores(output: str) -> Iterator[tuple[str, Scores]]:
@@ -168,19 +201,25 @@ def _scores(output: str) -> Iterator[tuple[str, Scores]]:
         begin = text.find("{")
         if begin < 0:
             print(f"{name}: no result: {text[-300:]}", file=sys.stderr)
-            continue
-        document = json.JSONDecoder().raw_decode(text[begin:])[0]
-        yield name, _ours(document) if name == "bufferscope" else _theirs(document)
+        elif name == "bufferscope":
+            yield name, _ours([json.loads(line) for line in text.splitlines() if line.startswith("{")])
+        else:
+            yield name, _theirs(json.JSONDecoder().raw_decode(text[begin:])[0])
 
 
-def _ours(document: Mapping[str, Any]) -> Scores:
+def _ours(events: Sequence[Mapping[str, Any]]) -> Scores:
+    start = next(event for event in events if event["event"] == "start")
+    end = next(event for event in events if event["event"] == "end")
+    ends_ns = {each["kind"]: start["realtime_ns"] + each["end_ns"] for each in end["observations"]["phases"]}
     found = {}
-    for phase in document["verdict"]["phases"]:
-        rpm, way = phase["rpm"], "down" if phase["kind"] == "download" else "up"
+    for phase in end["verdict"]["phases"]:
+        rpm, kind = phase["rpm"], phase["kind"]
+        way = "down" if kind == "download" else "up"
         numbers = next(each for each in phase["numbers"]["directions"] if each["direction"] == way)
         mbit = numbers["goodput"]["mean_bps"] / 1e6 if numbers["goodput"] else None
-        parts = f"{rpm['foreign']:.0f}, {rpm['own']:.0f} ({rpm['confidence']})" if rpm["rpm"] else str(rpm["reason"])
-        found[phase["kind"]] = Score(rpm["rpm"], mbit, parts)
+        parts = (rpm["foreign"], rpm["own"]) if rpm["rpm"] else None
+        span_ns = (ends_ns[kind] - WINDOW_NS, ends_ns[kind])
+        found[kind] = Score(rpm["rpm"], mbit, parts, rpm["confidence"] or str(rpm["reason"]), span_ns)
     return found
 
 
@@ -190,16 +229,23 @@ def _theirs(document: Mapping[str, Any]) -> Scores:
 
 def _rows(number: int, line: Line, found: Sequence[tuple[str, Scores]]) -> Iterator[str]:
     for direction in DIRECTIONS:
-        rate = line.rate_mbit(direction)
-        shown = f"{number}: {rate:g} Mbit/s, {line.rtt_ms:g} ms + {line.buffer_ms:g} ms"
-        ours, theirs = (_middle(found, name, direction) for name in ("bufferscope", "cf-mach"))
-        parts = next((scores[direction].detail for name, scores in found if name == "bufferscope"), "-")
+        shown = f"{number}: {line.rate_mbit(direction):g} Mbit/s, {line.rtt_ms:g} ms + {line.buffer_ms:g} ms"
+        own = [scores[direction] for name, scores in found if name == "bufferscope" and direction in scores]
+        others = [scores[direction].rpm for name, scores in found if name == "cf-mach" and direction in scores]
+        ours, theirs = _middle(score.rpm for score in own), _middle(others)
         apart = f"{100 * (ours / theirs - 1):+.0f} %" if ours and theirs else "-"
-        yield f"| {shown} | {direction} | {_number(ours)} | {parts} | {_number(theirs)} | {apart} |"
+        cells = [
+            f"{_number(ours)} ({', '.join(dict.fromkeys(score.confidence for score in own)) or 'no result'})",
+            _number(_middle(score.parts[0] for score in own if score.parts)),
+            _number(_middle(score.predicted for score in own)),
+            _number(_middle(score.parts[1] for score in own if score.parts)),
+            _number(theirs),
+            apart,
+        ]
+        yield f"| {' | '.join([shown, direction, *cells])} |"
 
 
-def _middle(found: Sequence[tuple[str, Scores]], program_name: str, direction: str) -> float | None:
-    values = [scores[direction].rpm for name, scores in found if name == program_name and direction in scores]
+def _middle(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return statistics.median(known) if known else None
 

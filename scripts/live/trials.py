@@ -157,13 +157,13 @@ def measured(
         background = [
             (node, f"set -e\n{commands}\n{servers.get(node, 'exec sleep 100000')}") for node, commands in setup.items()
         ]
-        background += [(_node(planted), _sampler(planted, inside)) for planted in lab.observed]
-        shown = "".join(f"; echo; echo BACKLOG; cat {_samples(planted, inside)}" for planted in lab.observed)
+        background += [(node_of(planted), sampler_of(planted, inside)) for planted in lab.observed]
+        shown = "".join(f"; echo; echo BACKLOG; cat {samples_of(planted, inside)}" for planted in lab.observed)
         command = [
             *(sys.executable, "-m", "bufferscope", "shell", str(file), "--engine", engine, "--quiet"),
             *("--seed", str(trial.seed), "--on", "h1"),
             *(["--kernel", lab.kernel] if lab.kernel else []),
-            *(word for pair in background for word in ("--with", _with(*pair))),
+            *(word for pair in background for word in ("--with", with_shell(*pair))),
             *(["--with-traffic"] if lab.traffic else []),
             *("--", "sh", "-c", f"{before(token)} && {test}{shown}"),
         ]
@@ -173,29 +173,29 @@ def measured(
     if not parsed or parsed[-1]["event"] != "end" or " ended with status " in done.stderr:
         raise ValueError((done.stderr or done.stdout)[-500:] or "no output")
     started = next(each for each in parsed if each["event"] == "start")
-    return {**parsed[-1], "realtime_ns": started["realtime_ns"]}, [_backlog(text) for text in samples]
+    return {**parsed[-1], "realtime_ns": started["realtime_ns"]}, [backlog_in(text) for text in samples]
 
 
-def _with(node: str, commands: str) -> str:
+def with_shell(node: str, commands: str) -> str:
     return f"{node}={shlex.join(['sh', '-c', commands])}"
 
 
-def _node(planted: Planted) -> str:
+def node_of(planted: Planted) -> str:
     return planted.port.partition(">")[0]
 
 
-def _samples(planted: Planted, directory: str) -> str:
+def samples_of(planted: Planted, directory: str) -> str:
     return f"{directory}/backlog-{planted.port.replace('>', '-')}"
 
 
-def _sampler(planted: Planted, directory: str) -> str:
+def sampler_of(planted: Planted, directory: str) -> str:
     """What writes the samples of a port's backlog."""
     device = f"to-{planted.port.partition('>')[2]}"
     sample = f"date +%s%N; tc -s qdisc show dev {device}; sleep {SAMPLE_S}"
-    return f"while :; do {sample}; done > {_samples(planted, directory)}"
+    return f"while :; do {sample}; done > {samples_of(planted, directory)}"
 
 
-def _backlog(text: str) -> Backlog:
+def backlog_in(text: str) -> Backlog:
     """Times and bytes of the samples: the largest backlog of the port's disciplines, as classes count theirs again."""
     found: list[tuple[int, int]] = []
     t_ns, most = 0, 0

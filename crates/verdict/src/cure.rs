@@ -46,6 +46,9 @@ pub(crate) fn cure(observations: &Observations, worst: Option<&PhaseVerdict>, ph
         OutcomeKind::NotFilled => unfilled(phase.outcome.limit),
         OutcomeKind::OtherTraffic => "Repeat the test when nobody else uses the connection.".to_owned(),
         OutcomeKind::PathChanged => "Repeat the test.".to_owned(),
+        OutcomeKind::CannotTell if observations.parameters.protocol.is_some() => {
+            "Repeat the test, or try another server.".to_owned()
+        }
         OutcomeKind::CannotTell => "Repeat the test, and check that UDP packets reach the server.".to_owned(),
     }
 }

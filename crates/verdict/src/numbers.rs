@@ -103,7 +103,7 @@ fn of_direction(phase: &Phase, baseline: &Baseline, added: &Added, direction: Di
         Direction::Down => phase.echoes.iter().filter(|echo| echo.lost != Some(Lost::Up)).count(),
     };
     let loaded = phase.kind.loaded().contains(&direction);
-    let rate = goodput(phase, direction).filter(|_| loaded);
+    let rate = goodput(phase, direction).filter(|_| loaded && phase.load_failure.is_none());
     let rises = added.rising[at];
     let buffer = rises.then(|| standing(phase, added.of_direction(direction))).flatten().map(|delay| Buffer {
         delay_ns: whole(delay),

@@ -41,3 +41,91 @@ pub(crate) fn judge(observations: &Observations) -> Verdict {
     verdict.warnings.splice(0..0, open.into_iter().map(str::to_owned));
     verdict
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::{
+        AnswerKind, EndName, GoodputSample, LadderProbe, Parameters, Phase, PhaseKind, TcpProbe, TcpProbeKind,
+    };
+    use crate::verdict::Place;
+
+    const MS: i64 = 1_000_000;
+
+    /// Ten seconds idle, and ten of an upload behind a queue of 90 ms in the first hop's uplink, of three links.
+    fn observed(protocol: Protocol) -> Observations {
+        let phase = |kind, start_ms: i64, queue_ms: i64| {
+            let handshake = |at: i64| TcpProbe {
+                t_ns: (start_ms + at * 100) * MS,
+                kind: TcpProbeKind::Connect,
+                direction: None,
+                rtt_ns: Some((12 + queue_ms) * MS),
+            };
+            let hop = |at: i64, ttl: u8| LadderProbe {
+                t_ns: (start_ms + at * 1000 + i64::from(ttl) * 50) * MS,
+                end: EndName::Client,
+                ttl,
+                address: Some(format!("192.0.2.{ttl}")),
+                rtt_ns: Some(if ttl == 1 { MS } else { (5 + queue_ms) * MS }),
+                kind: AnswerKind::Exceeded,
+                mpls: false,
+            };
+            let counted = |at: i64| GoodputSample {
+                t_ns: (start_ms + at * 100) * MS,
+                direction: Direction::Up,
+                bytes: at as u64 * 100_000,
+            };
+            Phase {
+                kind,
+                start_ns: start_ms * MS,
+                end_ns: (start_ms + 10_000) * MS,
+                tcp_probes: (0..100).map(handshake).collect(),
+                ladder: (0..10).flat_map(|at| [hop(at, 1), hop(at, 2)]).collect(),
+                goodput: (0..100).filter(|_| queue_ms > 0).map(counted).collect(),
+                ..Phase::default()
+            }
+        };
+        let mut observed = Observations {
+            phases: vec![phase(PhaseKind::Idle, 0, 0), phase(PhaseKind::Upload, 10_000, 90)],
+            parameters: Parameters { protocol: Some(protocol), ..Parameters::default() },
+            ..Observations::default()
+        };
+        observed.ends.client.hops_to_other = Some(3);
+        observed
+    }
+
+    #[test]
+    fn the_clients_ladder_locates_a_queue_and_the_warnings_say_what_is_open() {
+        let verdict = judge(&observed(Protocol::Responsiveness));
+        let phase = &verdict.phases[0];
+        assert_eq!(phase.numbers.added.p50_ns, Some(90 * MS));
+        assert_eq!(phase.locations[0].answer.locations[0].place, Place::RouterUplink);
+        assert!(phase.numbers.directions.iter().all(|numbers| numbers.loss.is_none()));
+        for said in [ONE_WAY, SERVER, UPLOAD] {
+            assert!(verdict.warnings.iter().any(|warning| warning == said), "{:?}", verdict.warnings);
+        }
+        assert!(!verdict.warnings.iter().any(|warning| warning.contains("UDP") || warning == NDT7));
+        assert_eq!(judge(&observed(Protocol::Ndt7)).warnings[0], NDT7);
+    }
+
+    #[test]
+    fn a_load_that_failed_has_no_rate_no_grade_and_no_place() {
+        let mut failed = observed(Protocol::Responsiveness);
+        failed.phases[1].load_failure = Some("the server answered 413".to_owned());
+        let verdict = judge(&failed);
+        let phase = &verdict.phases[0];
+        assert_eq!((phase.outcome.kind, phase.grade), (OutcomeKind::CannotTell, None));
+        assert!(phase.locations.is_empty() && phase.outcome.text.contains("413"));
+        assert!(phase.numbers.directions.iter().all(|numbers| numbers.goodput.is_none()));
+        assert!(verdict.sentences[4].contains("another server"), "{}", verdict.sentences[4]);
+    }
+
+    #[test]
+    fn without_answers_of_hops_no_place_is_claimed() {
+        let mut silent = observed(Protocol::Responsiveness);
+        silent.phases.iter_mut().for_each(|phase| phase.ladder.clear());
+        let verdict = judge(&silent);
+        assert!(verdict.warnings.iter().any(|warning| warning == NO_HOPS), "{:?}", verdict.warnings);
+        assert!(verdict.sentences[2].contains("cannot tell"), "{}", verdict.sentences[2]);
+    }
+}
