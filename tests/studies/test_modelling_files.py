@@ -177,9 +177,12 @@ def test_wrong_files_are_refused(cli: Cli, tmp_path: Path) -> None:
     short = flentfiles.content("tcp_download", {"TCP download": flentfiles.rates(8)})
     cut = tmp_path / "cut.pcap.gz"
     cut.write_bytes(b"\x1f\x8b\x08\x00")
+    damaged = tmp_path / "damaged.pcap.gz"
+    damaged.write_bytes(b"\x1f\x8b\x08\x00\0\0\0\0\0\x03" + b"\xff" * 50)
     for path, says in (
         (flentfiles.write(tmp_path, short), "found no round trip"),
         (cut, "cut.pcap.gz"),
+        (damaged, "damaged.pcap.gz"),
         (tmp_path / "nothing", "no such directory"),
     ):
         answer = cli("model", str(path))
@@ -205,3 +208,13 @@ def test_it_is_the_same_from_python(as_flent: Callable[[str], Path], tmp_path: P
         bs.model_line(as_flent("up"), up_mbit=8, out=tmp_path / "results")
     with pytest.raises(InputError, match="measurements"):
         bs.model_line(5)  # type: ignore[arg-type]
+
+
+def test_a_file_of_a_year_takes_no_more_memory(tmp_path: Path) -> None:
+    content = flentfiles.content(
+        "tcp_download", {"TCP download": flentfiles.rates(8), "Ping (ms) ICMP": flentfiles.pings(20, 80)}
+    )
+    content["raw_values"]["TCP download"][-1]["t"] += 360 * 86_400
+    line, _ = measured_line([flentfiles.write(tmp_path, content)], tmp_path / "results")
+    assert line.phases[0].load_s == 30
+    assert len(line.directions["down"].steps) <= 30

@@ -1,6 +1,7 @@
 """What is measured of a line, from a stored run, or from a file that `import` or `inspect` reads."""
 
 import gzip
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -48,7 +49,10 @@ def _stored(path: Path) -> Run:
     """A run, the newest live measurement of a directory, or the only run of an experiment."""
     if is_run(path):
         return Run(path)
-    runs = find(path) if path.is_dir() and any(is_run(entry) for entry in path.iterdir()) else []
+    try:
+        runs = find(path) if path.is_dir() and any(is_run(entry) for entry in path.iterdir()) else []
+    except OSError as error:
+        raise InputError(f"{printable(str(path))}: {error.strerror}") from None
     if len(runs) == 1:
         return runs[0]
     return newest_live(path)
@@ -75,7 +79,7 @@ def _is_capture(path: Path) -> bool:
         if begin.startswith(GZIP):
             with gzip.open(path) as unpacked:
                 begin = unpacked.read(len(MAGICS[0]))
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{printable(str(path))}: {getattr(error, 'strerror', None) or error}") from None
     return begin in MAGICS
 

@@ -45,6 +45,8 @@ TOGETHER = 0.5
 """Directions that share this part of the shorter one's time are loaded at once."""
 LONGEST_S = 30.0
 """The longest load that is simulated: a longer file shows no more of a line."""
+MOST_BINS = 3600
+"""More seconds are not looked at: a file may claim to be of a year."""
 SHORTEST_S = 3.0
 """A shorter load has no steady part."""
 LEAST_OWN_NS, APART = 3_000_000, 3
@@ -96,7 +98,9 @@ class _Load:
 
     def rates(self, length_s: float) -> list[float]:
         """The goodput of each bin of the steady part, in bit/s."""
-        edges = np.arange(self.steady_ns, self.end_ns + 1, round(length_s * SECOND))
+        length = max(round(length_s * SECOND), 1)
+        count = min((self.end_ns - self.steady_ns) // length, MOST_BINS)
+        edges = self.steady_ns + length * np.arange(count + 1)
         total = np.zeros(len(edges))
         for name in self.names:
             own = self.flows.filter(flow=name)
@@ -356,9 +360,8 @@ def _direction(load: _Load, result: PhaseResult, evidence: QueueEvidence, share:
     rates = load.rates(max(1.0, RECOVERY * (result.p50_ms or 0) / 1000))
     variation = float(np.std(rates) / np.mean(rates)) if len(rates) >= FEWEST and np.mean(rates) > 0 else None
     varies = variation is not None and variation > VARYING
-    steps = (
-        tuple((float(at), max(each / share, LEAST_BPS)) for at, each in enumerate(load.rates(1.0))) if varies else ()
-    )
+    seconds = load.rates(1.0)[: round(LONGEST_S)] if varies else []
+    steps = tuple((float(at), max(each / share, LEAST_BPS)) for at, each in enumerate(seconds))
     base, unsure = (float(np.quantile(rates, 0.1)), 0.0) if variation is not None else (load.goodput_bps, UNCERTAIN)
     return MeasuredDirection(
         max(load.goodput_bps / share, LEAST_BPS),
