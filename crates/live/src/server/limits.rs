@@ -58,7 +58,7 @@ impl Default for Limits {
             tests_per_hour: 60,
             all_tests_per_hour: 600,
             connections_per_hour: 1000,
-            unknown: 256,
+            unknown: 512,
             unknown_per_address: 16,
             monitors: 64,
             monitors_per_address: 4,

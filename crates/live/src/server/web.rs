@@ -14,6 +14,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -42,6 +43,9 @@ use visit::{Upgrade, Visit};
 /// The longest head of a request.
 const LONGEST_HEAD: usize = 8 * 1024;
 const MOST_HEADERS: usize = 64;
+/// A request must come within this time after the one before it: browsers keep connections open that they do not need, and those
+/// of many pages would keep others out.
+const BETWEEN_REQUESTS: Duration = Duration::from_secs(4);
 /// What is read or written at once.
 const BUFFER_BYTES: usize = 64 * 1024;
 /// The name of the protocol in the handshake of TLS (ALPN).
@@ -107,7 +111,7 @@ impl Server {
         });
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new())
-            .header_read_timeout(server.settings.limits.opening)
+            .header_read_timeout(server.settings.limits.opening.min(BETWEEN_REQUESTS))
             .max_header_size(LONGEST_HEAD)
             .max_headers(MOST_HEADERS)
             .max_buf_size(BUFFER_BYTES);
