@@ -255,6 +255,11 @@ fn authority<T>(request: &Request<T>) -> Option<&str> {
     }
 }
 
+/// Whether the address of the request was typed into a browser.
+fn is_typed(headers: &HeaderMap) -> bool {
+    headers.get("sec-fetch-site").is_some_and(|site| site == "none") && !headers.contains_key(header::ORIGIN)
+}
+
 impl Caller {
     /// What a request asks for, if it is one of other people's programs and the server answers them.
     pub(super) fn wants<T>(&self, request: &Request<T>) -> Option<Wanted> {
@@ -271,7 +276,7 @@ impl Caller {
     async fn admit(&self, secret: Option<&str>, headers: &HeaderMap, name: &str) -> Result<(), Refused> {
         let Some(secret) = secret else {
             let is_open = self.server.token.secret().is_empty() || !self.server.settings.allow.is_empty();
-            return match (is_open, is_own(headers, name)) {
+            return match (is_open, is_own(headers, name) || is_typed(headers)) {
                 (true, true) => Ok(()),
                 (true, false) => {
                     let reason = "requests of other sites need the server's token in their address";

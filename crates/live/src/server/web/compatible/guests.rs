@@ -271,8 +271,9 @@ impl Server {
         drop(ticket);
         memory::release();
         // The connections that a limit has cut off get the reason, and do not begin the next test.
-        if limit.is_some() {
-            tokio::time::sleep(guest.linger).await;
+        let until = tokio::time::Instant::now() + guest.linger;
+        while limit.is_some() && !guest.is_over.load(Ordering::Relaxed) && tokio::time::Instant::now() < until {
+            ticks.tick().await;
         }
         self.guests.tests().remove(&user(address));
     }
