@@ -85,8 +85,11 @@ class Compared:
             return "failed"
         if page.outcome == program.outcome and set(page.named) == set(program.named):
             return "same"
-        is_open = page.outcome == "cannot_tell" or page.is_bottleneck
-        if is_open or (page.outcome == program.outcome and set(program.named) <= set(page.named)):
+        if page.outcome == "cannot_tell" or page.is_bottleneck:
+            return "cannot tell"
+        directions = [{named.split()[0] for named in each.named} for each in (page, program)]
+        is_wider = set(program.named) <= set(page.named) and directions[0] == directions[1]
+        if page.outcome == program.outcome and is_wider:
             return "cannot tell"
         return "different"
 
