@@ -1,7 +1,7 @@
 """Plants queues in guests, cures them with the commands that `bufferscope fix` prints, and measures again.
 
 The guest's kernel has cake, and the commands are typed on the router as they are printed. The exit status is 1
-if a queue is not found, or not cured: 80 % less delay (p95) or less than 10 ms, and 90 % of the goodput.
+if a queue is not found, or not cured: 80 % less delay (p95) or less than 10 ms, and 90 % of the goodput (rounded).
 """
 
 import argparse
@@ -87,7 +87,7 @@ def row(each: Compared) -> tuple[str, bool]:
     if None in delays or not all(rates):
         return "not measured", False
     share = rates[1] / rates[0]  # type: ignore[operator]
-    is_cured = delays[1] <= max(SHORTER * delays[0], SHORT_NS) and share >= GOODPUT  # type: ignore[operator]
+    is_cured = delays[1] <= max(SHORTER * delays[0], SHORT_NS) and round(share, 2) >= GOODPUT  # type: ignore[operator]
     return f"{delays[0] / 1e6:.0f} | {delays[1] / 1e6:.1f} | {100 * share:.0f} %", is_cured  # type: ignore[operator]
 
 
