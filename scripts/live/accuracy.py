@@ -98,7 +98,11 @@ def main(arguments: Sequence[str]) -> int:
     for engine in options.engine or SEEDS:
         first = SEEDS[engine].start if options.first is None else options.first
         seeds = range(first, first + (options.seeds or len(SEEDS[engine])))
-        trials = [trial for trial in (drawn(seed, engine) for seed in seeds) if options.kind in (None, trial.kind)]
+        trials = [
+            trial
+            for trial in (drawn(seed, engine, options.kind) for seed in seeds)
+            if options.kind in (None, trial.kind)
+        ]
         if not trials:
             parser.error(f"no trial of {engine} is of the kind `{options.kind}`; give more --seeds")
         rows[engine] = run(trials, engine, options.jobs, options.rows, options.keep)

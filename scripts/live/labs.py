@@ -382,6 +382,31 @@ def _modem(trial: Trial) -> Lab:
     return Lab(links, planted.phase, names(planted), (planted,), setup=setup)
 
 
+MODEM = "192.168.100.1"
+"""The address of cable modems."""
+
+
+def _modem_with_address(trial: Trial) -> Lab:
+    """As `_modem`, but the modem answers at an address of its own, which distinguishes it from the router."""
+    ways = (
+        Planted("r1>m", "up", "router_uplink", 2),
+        Planted("m>r2", "up", "modem", 2),
+        Planted("r2>m", "down", "access_downlink", 2),
+    )
+    planted = trial.dice().choice(ways)
+    # The same network with this queue in place of the other.
+    bridged = _modem(trial)
+    links = chain(trial, {planted.port: drop_tail(trial)}, ("h1", "r1", "m", "r2", "r3", "h2"))
+    gateway = "$(ip -4 route show | sed -n 's/.* via \\([0-9.]*\\) .*/\\1/p' | head -n 1)"
+    setup = {
+        **bridged.setup,
+        "m": f"{BRIDGE}ip addr add {MODEM}/24 dev modem\nip route replace default via 192.168.100.2",
+        "r1": f"{bridged.setup['r1']}\nip addr add 192.168.100.2/24 dev to-m",
+        "h1": f"ip route add {MODEM} via {gateway}",
+    }
+    return Lab(links, planted.phase, names(planted), (planted,), setup=setup)
+
+
 def _asymmetric(trial: Trial) -> Lab:
     """Packets to the client take a detour by a fourth router."""
     detour = (
@@ -457,6 +482,8 @@ class Kind:
     """What is planted."""
     lab: Callable[[Trial], Lab]
     engines: Sequence[str] = ("guest", "host")
+    is_drawn: bool = True
+    """Whether seeds draw it. What was added later is asked for by name, so that each seed keeps its trial."""
 
 
 GUEST = ("guest",)
@@ -481,12 +508,19 @@ KINDS: Mapping[str, Kind] = {
     "jitter": Kind("a first link with jitter; a queue at any other port, or none", _jitter, GUEST),
     "others": Kind("a queue at `r1>r2` that another machine at home fills all the time", _others),
     "send buffer": Kind("a queue at `r2>r3` or `r3>r2`; the load's send buffers may grow", _send_buffer),
+    "modem with address": Kind(
+        "a queue in the router, in a bridged modem or at the provider; the modem answers",
+        _modem_with_address,
+        is_drawn=False,
+    ),
 }
 
 
-def drawn(seed: int, engine: str) -> Trial:
-    """The trial of a seed."""
-    kinds = [name for name, kind in KINDS.items() if engine in kind.engines]
+def drawn(seed: int, engine: str, kind: str | None = None) -> Trial:
+    """The trial of a seed; `kind` is one that seeds do not draw."""
+    kinds = [name for name, each in KINDS.items() if each.is_drawn and engine in each.engines]
+    if kind is not None and not KINDS[kind].is_drawn:
+        kinds = [kind]
     dice = random.Random(seed)
     # A guest computes each packet, so slow links are chosen for it; in namespaces, time passes anyway.
     fastest = 1.2 if engine == "guest" else 2.0

@@ -21,6 +21,7 @@ mod flooding;
 mod flows;
 pub mod http;
 pub mod level;
+mod modem;
 pub mod monitor;
 pub mod observe;
 pub mod others;

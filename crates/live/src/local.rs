@@ -30,6 +30,8 @@ use wifi::Wifi;
 
 /// The kernel's release, as `uname -r` prints it.
 const RELEASE: &str = "/proc/sys/kernel/osrelease";
+/// Neither stamps nor anything else shows what is in a driver without byte queue limits.
+const DRIVER_UNKNOWN: &str = "how long packets are in the driver: it has no byte queue limits";
 /// An entry of `EndFacts::unknown` that samples may remove.
 const BQL_UNDECIDED: &str = "whether the driver uses byte queue limits: it has not sent enough yet";
 
@@ -157,7 +159,10 @@ impl Local {
             sample.ring_bytes = bql.inflight_bytes();
             if self.facts.bql != bql.uses() {
                 self.facts.bql = bql.uses();
-                self.facts.unknown.retain(|words| words != BQL_UNDECIDED);
+                self.facts.unknown.retain(|words| words != BQL_UNDECIDED && words != DRIVER_UNKNOWN);
+                if self.facts.bql == Some(false) {
+                    self.facts.unknown.push(DRIVER_UNKNOWN.to_owned());
+                }
             }
         }
         if let Some(station) = queues.wifi.as_mut().and_then(Wifi::station) {
@@ -258,8 +263,10 @@ impl Local {
         match Bql::open(directory.path()) {
             Ok(bql) => {
                 self.facts.bql = bql.uses();
-                if bql.uses().is_none() {
-                    self.unknown(BQL_UNDECIDED);
+                match bql.uses() {
+                    None => self.unknown(BQL_UNDECIDED),
+                    Some(false) => self.unknown(DRIVER_UNKNOWN),
+                    Some(true) => {}
                 }
                 Some(bql)
             }

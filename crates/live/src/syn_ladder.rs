@@ -82,14 +82,14 @@ pub fn run(server: SocketAddr, enough: Option<u32>, stop: &AtomicBool, found: &M
 }
 
 /// Waits until a connection has an answer, or something is due.
-fn wait(open: &[Syn], due_in_ns: u64) {
+pub(crate) fn wait(open: &[Syn], due_in_ns: u64) {
     let timeout = PollTimeout::try_from(LOOK.min(Duration::from_nanos(due_in_ns))).unwrap_or(PollTimeout::ZERO);
     let mut polled: Vec<_> = open.iter().map(|syn| PollFd::new(syn.socket.as_fd(), PollFlags::POLLOUT)).collect();
     let _ = nix::poll::poll(&mut polled, timeout);
 }
 
 /// A connection that is being opened.
-struct Syn {
+pub(crate) struct Syn {
     socket: OwnedFd,
     ttl: u8,
     t_ns: u64,
@@ -98,7 +98,7 @@ struct Syn {
 
 impl Syn {
     /// `None` if it cannot be sent now.
-    fn send(server: SocketAddr, ttl: u8) -> io::Result<Option<Self>> {
+    pub(crate) fn send(server: SocketAddr, ttl: u8) -> io::Result<Option<Self>> {
         let is_ipv6 = server.is_ipv6();
         let family = if is_ipv6 { AddressFamily::Inet6 } else { AddressFamily::Inet };
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
@@ -121,7 +121,7 @@ impl Syn {
     }
 
     /// What became of it; `None`: not known yet.
-    fn answer(&self) -> Option<LadderRow> {
+    pub(crate) fn answer(&self) -> Option<LadderRow> {
         let now_ns = monotonic_ns();
         let waited_ns = now_ns.saturating_sub(self.begun_ns);
         let row = |kind, address: Option<String>, rtt_ns, mpls| LadderRow {

@@ -50,7 +50,7 @@ pub(crate) fn assess(observations: &Observations, baseline: &Baseline, lengths: 
         locations: located.locations,
         send_buffers: send_buffers(observations, lengths, phase),
         hops: hops.iter().zip(excluded).map(|(hop, excluded)| hop.report(excluded)).collect(),
-        stages: local::stages(phase),
+        stages: local::stages(&observations.ends, phase),
         grade: graded.filter(|_| judged).map(grade),
         rpm: rpm::rpm(phase, &observations.parameters),
         numbers,
@@ -68,6 +68,7 @@ fn send_buffers(observations: &Observations, lengths: Lengths, phase: &Phase) ->
             links: lengths.get(end),
             direction: *direction,
             client_link: observations.ends.client.link,
+            modem: None,
             address: &|_| None,
         };
         let mut answer = certain(&path, send_buffer(&path), STAMPED, 1.0);

@@ -96,7 +96,7 @@ fn of_queue(observations: &Observations, queue: &Where, phases: &[PhaseVerdict])
             "Check the cable, switch or powerline adapter between the router and this machine, and turn on fq_codel on the router."
                 .to_owned()
         }
-        Place::RouterUplink | Place::AccessDownlink => shaper(observations, queue.direction, phases),
+        Place::RouterUplink | Place::AccessDownlink | Place::Modem => shaper(observations, queue.direction, phases),
         Place::ServerDriver => "The queue is at the server: use fq_codel or cake there, or test with another server.".to_owned(),
         Place::Hop | Place::LastHop => {
             "The queue is beyond your router: report it to the provider, and compare with another server.".to_owned()
@@ -109,7 +109,7 @@ fn main(queue: &Where) -> Option<Place> {
     let few = queue.answer.locations.len() <= 2;
     let likely = queue.posterior.iter().max_by(|a, b| a.probability.total_cmp(&b.probability));
     // A shaper on the router helps wherever behind the router the queue is, but not if it may be before it.
-    let line = |place: Place| matches!(place, Place::RouterUplink | Place::AccessDownlink);
+    let line = |place: Place| matches!(place, Place::RouterUplink | Place::AccessDownlink | Place::Modem);
     let locations = &queue.answer.locations;
     let behind = locations.iter().all(|location| location.link > 1);
     let shaped = locations.iter().map(|location| location.place).find(|place| behind && line(*place));

@@ -4,6 +4,7 @@ use crate::baseline::Baseline;
 use crate::input::{Echo, EndName, LinkKind, Observations, PhaseKind, Stage};
 use crate::ladder::Lengths;
 use crate::outcome::{PUNCTUAL, name, phase_name, sent_probes};
+use crate::statistics::median;
 use crate::verdict::{Fact, Idle, PhaseVerdict, Place};
 use crate::words::{count, delay, percent, rate};
 
@@ -34,6 +35,7 @@ pub(crate) fn evidence(idle: &Idle, phases: &[PhaseVerdict]) -> Vec<Fact> {
             let place = match stage.stage {
                 Stage::SendBuffer => "send buffer",
                 Stage::Qdisc => "queueing discipline",
+                Stage::Driver => "driver, by byte queue limits",
             };
             ns(format!("median delay in the {end}'s {place}, {load}"), stage.delay.p50_ns);
         }
@@ -138,13 +140,18 @@ pub(crate) fn warnings(
 
 /// In a shorter time without answers, a full queue may have dropped every probe.
 const SHORTEST_SILENCE_NS: i64 = 1_000_000_000;
+/// A handshake whose SYN was lost takes seconds, and the next one waits for it: so many of the usual times between two probes.
+const SPACINGS: f64 = 16.0;
 
 /// The longest time in which no echo was answered, if some were before and after it.
 fn longest_silence_ns(echoes: &[Echo]) -> Option<i64> {
     let mut answered: Vec<i64> = echoes.iter().filter(|echo| echo.rtt_ns.is_some()).map(|echo| echo.t_ns).collect();
     answered.sort_unstable();
+    let sent = answered.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64);
+    let usual_ns = median(sent).unwrap_or(0.0) * SPACINGS;
+    let shortest_ns = SHORTEST_SILENCE_NS.max(usual_ns.min(i64::MAX as f64) as i64);
     let silences = answered.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
-    let longest_ns = silences.max().filter(|silence_ns| *silence_ns >= SHORTEST_SILENCE_NS)?;
+    let longest_ns = silences.max().filter(|silence_ns| *silence_ns >= shortest_ns)?;
     // Time without echoes is not time without answers.
     echoes.iter().any(|echo| echo.rtt_ns.is_none()).then_some(longest_ns)
 }

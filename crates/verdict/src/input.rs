@@ -325,6 +325,8 @@ pub enum AnswerKind {
     Unreachable,
     /// The other end: the TTL sufficed.
     Destination,
+    /// The reply of the modem behind the router to a probe to its own address. A bridge is no hop; `ttl` is the number of its link.
+    Modem,
 }
 
 /// A delay in one of the ends.
@@ -348,6 +350,8 @@ pub enum Stage {
     SendBuffer,
     /// A probe's sojourn time in the queueing discipline.
     Qdisc,
+    /// What the driver's ring holds, at the rate of the load. It is not stamped, but follows from byte queue limits.
+    Driver,
 }
 
 /// A connection of the load at one time, from `TCP_INFO` at its sender; counters begin with the connection.

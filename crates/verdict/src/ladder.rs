@@ -85,6 +85,19 @@ pub(crate) fn hops(phases: &[Phase], loaded: &Phase, lengths: &Lengths) -> Vec<H
     keys.into_iter().map(|key| hop(key, before.get(&key).unwrap_or(&none), during.get(&key).unwrap_or(&none))).collect()
 }
 
+/// The modem behind the router, as the client's probes to its own address found it; `None`: it has not answered, or it is a hop.
+pub(crate) fn modem(phases: &[Phase], loaded: &Phase, hops: &[Hop]) -> Option<Hop> {
+    fn of_modem(phase: &Phase) -> impl Iterator<Item = &LadderProbe> {
+        phase.ladder.iter().filter(|probe| probe.kind == AnswerKind::Modem)
+    }
+    let unloaded = phases.iter().filter(|phase| matches!(phase.kind, PhaseKind::Idle | PhaseKind::CoolDown));
+    let before: Vec<&LadderProbe> = unloaded.flat_map(of_modem).collect();
+    let during: Vec<&LadderProbe> = of_modem(loaded).collect();
+    let modem = hop((false, before.first()?.ttl, true), &before, &during);
+    let is_hop = hops.iter().any(|hop| hop.address.is_some() && hop.address == modem.address);
+    (!is_hop && modem.note.is_none()).then_some(modem)
+}
+
 /// End (the client first), TTL, and whether it is an echo of the hop.
 type Key = (bool, u8, bool);
 

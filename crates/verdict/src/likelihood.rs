@@ -103,6 +103,16 @@ impl Table {
         log_sum(logs) - ((ups.len() * downs.len()) as f64).ln()
     }
 
+    /// The logarithm of the likelihood that the answers show this part of the delay in one direction, in tenths, and all or nothing of
+    /// that in the other.
+    pub(crate) fn of_part(&self, direction: Direction, part: usize) -> f64 {
+        let of = |other: usize| {
+            let (up, down) = if direction == Direction::Up { (part, other) } else { (other, part) };
+            self.likelihood[up * (TENTHS + 1) + down]
+        };
+        log_sum([of(0), of(TENTHS)].into_iter())
+    }
+
     /// Why the answers do not count in a model, as far as it says what they should be.
     pub(crate) fn doubt(&self, steps: [Steps; 2]) -> Option<&'static str> {
         let (ups, downs) = (self.parts(0, steps[0]), self.parts(1, steps[1]));

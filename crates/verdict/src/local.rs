@@ -1,6 +1,8 @@
 //! Delays in the ends: the kernels' transmit timestamps and the state of the queues.
 
-use crate::input::{EndName, Phase, PhaseKind, Stage};
+use crate::goodput::goodput;
+use crate::input::{EndName, Ends, Phase, PhaseKind, Stage};
+use crate::numbers::HEADER_FACTOR;
 use crate::series::Series;
 use crate::statistics::{median, spread};
 use crate::verdict::StageNumbers;
@@ -21,14 +23,26 @@ pub(crate) fn stage(phases: &[Phase], phase: &Phase, end: EndName, stage: Stage)
 }
 
 /// For the verdict.
-pub(crate) fn stages(phase: &Phase) -> Vec<StageNumbers> {
+pub(crate) fn stages(ends: &Ends, phase: &Phase) -> Vec<StageNumbers> {
     let all = [EndName::Client, EndName::Server].into_iter().flat_map(|end| {
         [Stage::SendBuffer, Stage::Qdisc].map(|stage| {
             let delays = phase.stages.iter().filter(|delay| delay.end == end && delay.stage == stage);
             StageNumbers { end, stage, delay: spread(delays.map(|delay| delay.delay_ns as f64), 0) }
         })
     });
-    all.filter(|stage| stage.delay.count > 0).collect()
+    let drivers = [EndName::Client, EndName::Server].into_iter().filter_map(|end| driver(ends, phase, end));
+    all.chain(drivers).filter(|stage| stage.delay.count > 0).collect()
+}
+
+/// What the ring of a sender held, at the rate of its load; `None` without a load or without byte queue limits, which alone
+/// show it.
+fn driver(ends: &Ends, phase: &Phase, end: EndName) -> Option<StageNumbers> {
+    let direction = *phase.kind.loaded().iter().find(|direction| direction.sender() == end)?;
+    let rate_bps =
+        goodput(phase, direction).map(|rate| rate.mean_bps as f64 * HEADER_FACTOR).filter(|rate| *rate > 0.0)?;
+    let held = phase.local.iter().filter(|sample| sample.end == end).filter_map(|sample| sample.ring_bytes);
+    let delays = held.map(|bytes| bytes as f64 * 8e9 / rate_bps);
+    (ends.get(end).bql == Some(true)).then(|| StageNumbers { end, stage: Stage::Driver, delay: spread(delays, 0) })
 }
 
 /// Without stamps: the part of a delay that the backlog of the queueing discipline explains at a rate. `None` if the backlog

@@ -3,10 +3,10 @@
 use crate::baseline::Baseline;
 use crate::goodput::{goodput, steady_from};
 use crate::input::{Direction, End, EndName, LinkKind, Observations, Phase, Stage};
-use crate::ladder::{Hop, Lengths};
-use crate::likelihood::HopAnswers;
+use crate::ladder::{Hop, Lengths, modem};
+use crate::likelihood::{HopAnswers, TENTHS, Table};
 use crate::local;
-use crate::location::{Path, answer, candidates, certain, on_link, qdisc};
+use crate::location::{Modem, Path, answer, candidates, certain, likely, qdisc};
 use crate::model::{LinkPosterior, Posterior, Question, index, weigh};
 use crate::numbers::{Added, DIRECTIONS};
 use crate::pairing::{PathDelay, pair, widen};
@@ -22,6 +22,8 @@ const LEAST_NS: f64 = 3e6;
 const LEAST_SHARE: f64 = 0.15;
 /// The probability of what timestamps show directly.
 const STAMPED: f64 = 0.97;
+/// Before the measurement, the probability that a queue between the line and the router is in the modem: its port is fast.
+const MODEM_DOWN: f64 = 0.1;
 /// A link at least this many times as fast as the goodput is hardly the bottleneck; it may be slower behind a switch.
 const FAST: f64 = 4.0;
 const FAST_WEIGHT: f64 = 0.2;
@@ -87,13 +89,15 @@ impl Case<'_> {
             .filter(|(_, (_, answers))| answers.len() >= LEAST_PAIRED)
             .map(|(index, (hop, answers))| (index, HopAnswers { end: hop.end, ttl: hop.ttl, answers }))
             .unzip();
+        let modem = self.modem(&path);
         let posterior = weigh(&Question { lengths: self.lengths, priors }, &hops);
         let mut excluded = vec![None; self.hops.len()];
         for (hop, reason) in used.iter().zip(&posterior.excluded) {
             excluded[*hop] = *reason;
         }
         let located = asked.iter().filter_map(|direction| {
-            self.place(sides[index(*direction)].as_ref()?, posterior.directions[index(*direction)].as_ref())
+            let at = index(*direction);
+            self.place(sides[at].as_ref()?, posterior.directions[at].as_ref(), modem.as_ref())
         });
         Located { locations: located.collect(), excluded, contradictory: contradictory(&posterior, asked) }
     }
@@ -158,11 +162,42 @@ impl Case<'_> {
         weights
     }
 
-    fn place(&self, side: &Side, posterior: Option<&LinkPosterior>) -> Option<Where> {
+    /// The modem behind the router, and the probabilities that a queue at its link is in it, up and down.
+    fn modem(&self, path: &PathDelay) -> Option<(String, [f64; 2])> {
+        let hop = modem(&self.observations.phases, self.phase, self.hops)?;
+        let own = self.own(EndName::Client);
+        let usual = own.as_ref().and_then(|own| median(own.values())).unwrap_or(0.0);
+        let mut answers = [pair(&hop, path, |t_ns| own.as_ref().map_or(0.0, |own| own.at(t_ns).unwrap_or(usual)))];
+        widen(&mut answers);
+        let [answers] = answers;
+        if answers.len() < LEAST_PAIRED {
+            return None;
+        }
+        let table = Table::new(&HopAnswers { end: EndName::Client, ttl: hop.ttl, answers }, self.lengths);
+        let shares = DIRECTIONS.map(|direction| {
+            let (whole, none) = (table.of_part(direction, TENTHS), table.of_part(direction, 0));
+            // Up, probes to the modem pass the router's queue and not that of the modem; down, its replies pass its own.
+            let (inside, outside) = match direction {
+                Direction::Up => (none, whole),
+                Direction::Down => (whole + MODEM_DOWN.ln(), none + (1.0 - MODEM_DOWN).ln()),
+            };
+            let share = 1.0 / (1.0 + (outside - inside).exp());
+            if share.is_finite() { share } else { 0.5 }
+        });
+        Some((hop.address?, shares))
+    }
+
+    fn place(
+        &self,
+        side: &Side,
+        posterior: Option<&LinkPosterior>,
+        modem: Option<&(String, [f64; 2])>,
+    ) -> Option<Where> {
         let direction = side.direction;
         let address = |hop: u8| self.address(hop);
         let client_link = self.observations.ends.client.link;
-        let path = Path { links: self.length(direction), direction, client_link, address: &address };
+        let modem = modem.map(|(address, shares)| Modem { address, share: shares[index(direction)] });
+        let path = Path { links: self.length(direction), direction, client_link, modem, address: &address };
         let share = (side.own_ns / side.delay_ns).clamp(0.0, 1.0);
         let even = || vec![1.0 / f64::from(path.links); usize::from(path.links)];
         let links = posterior.map_or_else(even, |posterior| posterior.links.clone());
@@ -181,7 +216,7 @@ impl Case<'_> {
             Some(certain(&path, qdisc(&path), STAMPED, share))
         } else {
             posterior.pair.map(|(_, smaller, larger_share)| {
-                let location = on_link(&path, u8::try_from(smaller + 1).unwrap_or(u8::MAX));
+                let location = likely(&path, u8::try_from(smaller + 1).unwrap_or(u8::MAX));
                 certain(&path, location, posterior.two.min(crate::model::CEILING), 1.0 - larger_share)
             })
         };

@@ -16,8 +16,33 @@ pub(crate) struct Path<'a> {
     pub(crate) links: u8,
     pub(crate) direction: Direction,
     pub(crate) client_link: LinkKind,
+    /// The modem that is bridged onto link 2.
+    pub(crate) modem: Option<Modem<'a>>,
     /// The address of each hop from the client, from 1 on.
     pub(crate) address: &'a dyn Fn(u8) -> Option<String>,
+}
+
+/// A modem that answers at an address of its own.
+#[derive(Clone, Copy)]
+pub(crate) struct Modem<'a> {
+    pub(crate) address: &'a str,
+    /// The probability that a queue at its link is in it, and not in the device before it.
+    pub(crate) share: f64,
+}
+
+/// The queue of the modem, if a queue at this link may be in it.
+fn in_modem<'a>(path: &Path<'a>, link: u8) -> Option<(Location, Modem<'a>)> {
+    let modem = path.modem?;
+    let splits = matches!(on_link(path, link).place, Place::RouterUplink | Place::AccessDownlink);
+    let address = Some(modem.address.to_owned());
+    splits.then(|| (Location { place: Place::Modem, direction: path.direction, link, address }, modem))
+}
+
+/// The more probable queue at a link.
+pub(crate) fn likely(path: &Path<'_>, link: u8) -> Location {
+    in_modem(path, link)
+        .filter(|(_, modem)| modem.share > 0.5)
+        .map_or_else(|| on_link(path, link), |(location, _)| location)
 }
 
 /// The queue that sends onto a link.
@@ -62,10 +87,18 @@ pub(crate) fn send_buffer(path: &Path<'_>) -> Location {
 /// `links` are the probabilities of the links from the client; together they add up to 1.
 pub(crate) fn candidates(path: &Path<'_>, own: f64, links: &[f64]) -> Vec<Candidate> {
     let qdisc = Candidate { location: qdisc(path), probability: rounded(own) };
-    let links = links
-        .iter()
-        .zip(1..=u8::MAX)
-        .map(|(probability, link)| Candidate { location: on_link(path, link), probability: rounded(*probability) });
+    let links = links.iter().zip(1..=u8::MAX).flat_map(|(&probability, link)| {
+        let candidate = |location, part: f64| Candidate { location, probability: rounded(probability * part) };
+        let Some((modem, Modem { share, .. })) = in_modem(path, link) else {
+            return vec![candidate(on_link(path, link), 1.0)];
+        };
+        let mut both = vec![candidate(on_link(path, link), 1.0 - share), candidate(modem, share)];
+        // In the order of the path from the client.
+        if path.direction == Direction::Down {
+            both.reverse();
+        }
+        both
+    });
     match path.direction {
         Direction::Up => std::iter::once(qdisc).chain(links).collect(),
         Direction::Down => links.chain(std::iter::once(qdisc)).collect(),
@@ -123,7 +156,12 @@ pub(crate) fn name(path: &Path<'_>, location: &Location) -> String {
         Place::ClientQdisc => "this machine's own packet queue".to_owned(),
         Place::ClientDriver if wifi => "this machine's Wi-Fi towards the router".to_owned(),
         Place::ClientDriver => "this machine's network card".to_owned(),
+        Place::RouterUplink if path.modem.is_some() => "the router's uplink".to_owned(),
         Place::RouterUplink => "the router's uplink or its modem".to_owned(),
+        Place::Modem => match &location.address {
+            Some(address) => format!("the modem behind the router ({address})"),
+            None => "the modem behind the router".to_owned(),
+        },
         Place::RouterDownlink if wifi => "the router's Wi-Fi towards this machine".to_owned(),
         Place::RouterDownlink => "the router's port towards this machine".to_owned(),
         Place::AccessDownlink => "the provider's end of the line".to_owned(),
@@ -143,7 +181,7 @@ mod tests {
     use super::*;
 
     fn path(direction: Direction) -> Path<'static> {
-        Path { links: 4, direction, client_link: LinkKind::Ethernet, address: &|_| None }
+        Path { links: 4, direction, client_link: LinkKind::Ethernet, modem: None, address: &|_| None }
     }
 
     #[test]
@@ -156,6 +194,25 @@ mod tests {
         assert_eq!(two.locations.iter().map(|location| location.link).collect::<Vec<_>>(), [2, 3]);
         let all = answer(&path, &candidates(&path, 0.2, &[0.2, 0.2, 0.2, 0.2]), 1.0);
         assert_eq!(all.text, "cannot tell where between this machine and the server");
+    }
+
+    #[test]
+    fn a_modem_shares_its_link_with_the_device_before_it() {
+        for (direction, share, expected) in [
+            (Direction::Up, 0.99, "the modem behind the router (192.168.100.1) (96 %)"),
+            (Direction::Up, 0.01, "the router's uplink (96 %)"),
+            (Direction::Down, 0.01, "the provider's end of the line (96 %)"),
+            (
+                Direction::Up,
+                0.5,
+                "the router's uplink or the modem behind the router (192.168.100.1): cannot tell which (97 %)",
+            ),
+        ] {
+            let modem = Some(Modem { address: "192.168.100.1", share });
+            let path = Path { modem, ..path(direction) };
+            let found = answer(&path, &candidates(&path, 0.01, &[0.01, 0.97, 0.01, 0.0]), 1.0);
+            assert_eq!(found.text, expected);
+        }
     }
 
     #[test]

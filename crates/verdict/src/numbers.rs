@@ -13,7 +13,7 @@ const FILLED: f64 = 0.8;
 /// The length of the bins in which that is looked for.
 const FILL_BIN_NS: i64 = 250_000_000;
 /// The size of an IP packet per payload: 1500 / 1448 bytes (TCP with timestamps).
-const HEADER_FACTOR: f64 = 1500.0 / 1448.0;
+pub(crate) const HEADER_FACTOR: f64 = 1500.0 / 1448.0;
 
 /// A direction with this part of a short rise has most of it.
 const MOST_OF_RISE: f64 = 0.7;

@@ -4,7 +4,7 @@
 //! are the ladder; without answers to them, the hop where the delay begins is not known.
 
 use crate::Observations;
-use crate::input::{AnswerKind, Echo, Lost, Phase, PhaseKind, TcpProbeKind};
+use crate::input::{AnswerKind, Echo, Lost, Parameters, Phase, PhaseKind, TcpProbeKind};
 use crate::statistics::median;
 use crate::verdict::Verdict;
 
@@ -41,6 +41,8 @@ pub(crate) fn substituted(observations: &Observations) -> Option<Observations> {
     for phase in &mut found.phases {
         phase.ladder = std::mem::take(&mut phase.tcp_ladder);
     }
+    // A handshake begins when the one before it has ended: how many there should be is not known.
+    found.parameters.probe_interval_ns = None;
     Some(found)
 }
 
@@ -135,12 +137,13 @@ mod tests {
                 ..Phase::default()
             }
         };
+        let parameters = Parameters { probe_interval_ns: Some(20 * MS), ..Parameters::default() };
         let phases = vec![
             phase(PhaseKind::Idle, 0, 0),
             phase(PhaseKind::Upload, 10_000, 90),
             phase(PhaseKind::CoolDown, 20_000, 0),
         ];
-        Observations { phases, ..Observations::default() }
+        Observations { phases, parameters, ..Observations::default() }
     }
 
     #[test]
@@ -155,6 +158,7 @@ mod tests {
                 phase.locations.is_empty() && phase.numbers.directions.iter().all(|numbers| numbers.loss.is_none())
             );
             assert!(verdict.warnings[0].contains("UDP does not come through"), "{:?}", verdict.warnings);
+            assert!(!verdict.warnings.iter().any(|warning| warning.contains("busy")), "{:?}", verdict.warnings);
             assert!(verdict.sentences[2].contains("cannot tell where"), "{}", verdict.sentences[2]);
         }
     }

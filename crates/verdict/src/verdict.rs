@@ -303,6 +303,8 @@ pub enum Place {
     RouterDownlink,
     /// Down: the second hop towards the client's line, or a modem bridged in front of the router.
     AccessDownlink,
+    /// The modem that is bridged behind the router, if it answers at an address of its own.
+    Modem,
     /// Another hop.
     Hop,
     /// Up: the last hop towards the server, or the server itself.

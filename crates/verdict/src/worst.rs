@@ -41,7 +41,8 @@ fn worst_case(flood: &Flood, base_ns: f64) -> Option<WorstCase> {
     let sent = flood.sent_packets.max(1) as f64;
     let loss = (1.0 - flood.received_packets as f64 / sent).clamp(0.0, 1.0);
     // Echoes of the last bins may have met a queue that drains again.
-    let before_the_end: Vec<f64> = bins.iter().filter(|bin| bin.0 <= flood.end_ns - BIN_NS).map(|bin| bin.1).collect();
+    let before_the_end: Vec<f64> =
+        bins.iter().filter(|bin| bin.0 <= flood.end_ns.saturating_sub(BIN_NS)).map(|bin| bin.1).collect();
     let is_level = match before_the_end[..] {
         [.., before, last] => last <= before * (1.0 + LEVEL) + LEVEL_NS,
         _ => false,

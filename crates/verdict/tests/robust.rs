@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use bufferscope_verdict::input::{
-    AnswerKind, Direction, Echo, End, EndName, Ends, FlowSample, GoodputSample, LadderProbe, LinkKind, LocalSample,
-    Lost, Observations, Parameters, Phase, PhaseKind, Stage, StageDelay, TcpProbe, TcpProbeKind,
+    AnswerKind, Direction, Echo, End, EndName, Ends, Flood, FlowSample, GoodputSample, LadderProbe, LinkKind,
+    LocalSample, Lost, Observations, Parameters, Phase, PhaseKind, Stage, StageDelay, TcpProbe, TcpProbeKind,
 };
 use bufferscope_verdict::{Verdict, judge, judge_json};
 use proptest::collection::vec;
@@ -55,7 +55,13 @@ fn tcp_probe() -> impl Strategy<Value = TcpProbe> {
 }
 
 fn ladder() -> impl Strategy<Value = LadderProbe> {
-    let kind = select(vec![AnswerKind::Exceeded, AnswerKind::Echo, AnswerKind::Unreachable, AnswerKind::Destination]);
+    let kind = select(vec![
+        AnswerKind::Exceeded,
+        AnswerKind::Echo,
+        AnswerKind::Unreachable,
+        AnswerKind::Destination,
+        AnswerKind::Modem,
+    ]);
     (
         time(),
         end_name(),
@@ -106,13 +112,13 @@ fn goodput() -> impl Strategy<Value = GoodputSample> {
 }
 
 fn local() -> impl Strategy<Value = LocalSample> {
-    (time(), end_name(), of(count()), of(any::<f64>()), of(any::<f64>())).prop_map(
-        |(t_ns, end, qdisc_bytes, cpu_busy, softirq)| LocalSample {
+    (time(), end_name(), of(count()), of(count()), of(any::<f64>()), of(any::<f64>())).prop_map(
+        |(t_ns, end, qdisc_bytes, ring_bytes, cpu_busy, softirq)| LocalSample {
             t_ns,
             end,
             qdisc_bytes,
             qdisc_drops: None,
-            ring_bytes: None,
+            ring_bytes,
             cpu_busy,
             softirq,
         },
@@ -121,10 +127,18 @@ fn local() -> impl Strategy<Value = LocalSample> {
 
 fn phase() -> impl Strategy<Value = Phase> {
     let kinds = vec![PhaseKind::Idle, PhaseKind::Download, PhaseKind::Upload, PhaseKind::Both, PhaseKind::CoolDown];
-    let probes = (vec(echo(), 0..60), vec(tcp_probe(), 0..30), vec(ladder(), 0..60), vec(stage(), 0..30));
+    let probes =
+        (vec(echo(), 0..60), vec(tcp_probe(), 0..30), vec(ladder(), 0..60), vec(stage(), 0..30), vec(ladder(), 0..30));
     let load = (vec(flow(), 0..20), vec(goodput(), 0..20), vec(local(), 0..20));
     (select(kinds), time(), time(), of(any::<bool>()), probes, load).prop_map(
-        |(kind, start_ns, end_ns, levelled, (echoes, tcp_probes, ladder, stages), (flows, goodput, local))| Phase {
+        |(
+            kind,
+            start_ns,
+            end_ns,
+            levelled,
+            (echoes, tcp_probes, ladder, stages, tcp_ladder),
+            (flows, goodput, local),
+        )| Phase {
             load_failure: None,
             kind,
             start_ns,
@@ -133,7 +147,7 @@ fn phase() -> impl Strategy<Value = Phase> {
             echoes,
             tcp_probes,
             ladder,
-            tcp_ladder: Vec::new(),
+            tcp_ladder,
             stages,
             flows,
             goodput,
@@ -144,11 +158,12 @@ fn phase() -> impl Strategy<Value = Phase> {
 
 fn end() -> impl Strategy<Value = End> {
     let links = vec![LinkKind::Ethernet, LinkKind::Wifi, LinkKind::Loopback, LinkKind::Tunnel, LinkKind::Unknown];
-    (select(links), of(count()), of(count()), any::<bool>(), of(any::<u8>())).prop_map(
-        |(link, link_bps, expected_wifi_bps, software_stamps, hops_to_other)| End {
+    (select(links), of(count()), of(count()), of(any::<bool>()), any::<bool>(), of(any::<u8>())).prop_map(
+        |(link, link_bps, expected_wifi_bps, bql, software_stamps, hops_to_other)| End {
             link,
             link_bps,
             expected_wifi_bps,
+            bql,
             software_stamps,
             hops_to_other,
             ..End::default()
@@ -156,14 +171,29 @@ fn end() -> impl Strategy<Value = End> {
     )
 }
 
+fn flood() -> impl Strategy<Value = Flood> {
+    let series = (vec((time(), of(delay())), 0..60), vec((time(), count()), 0..20));
+    (direction(), time(), time(), vec(count(), 3), series).prop_map(
+        |(direction, start_ns, end_ns, counts, (rtts, received))| Flood {
+            direction,
+            peak_bps: counts[0],
+            start_ns,
+            end_ns,
+            sent_packets: counts[1],
+            received_packets: counts[2],
+            rtts,
+            received,
+        },
+    )
+}
+
 fn observations() -> impl Strategy<Value = Observations> {
-    (vec(phase(), 0..6), end(), end(), of("bbr|cubic|x")).prop_map(|(phases, client, server, congestion)| {
-        Observations {
-            phases,
-            floods: Vec::new(),
-            ends: Ends { client, server },
-            parameters: Parameters { congestion, ..Parameters::default() },
-        }
+    let all = (vec(phase(), 0..6), vec(flood(), 0..3), end(), end(), of("bbr|cubic|x"));
+    all.prop_map(|(phases, floods, client, server, congestion)| Observations {
+        phases,
+        floods,
+        ends: Ends { client, server },
+        parameters: Parameters { congestion, ..Parameters::default() },
     })
 }
 

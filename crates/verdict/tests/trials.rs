@@ -106,6 +106,16 @@ fn score(trial: &Trial, at: usize, phase: &PhaseVerdict) -> Option<Score> {
     })
 }
 
+/// Whether the answer says rightly that the queue at the second link is in the modem, or in the device before it; `None`: there is
+/// no such question, or it is left open.
+fn splits(trial: &Trial, at: usize, phase: &PhaseVerdict) -> Option<bool> {
+    let inside = trial.path.modem?[at];
+    let [queue] = &trial.path.queues[at][..] else { return None };
+    let found = phase.locations.iter().find(|found| found.direction == direction(at)).filter(|_| queue.link == 2)?;
+    let [location] = &found.answer.locations[..] else { return None };
+    (location.link == 2).then_some((location.place == Place::Modem) == inside)
+}
+
 fn expected(kind: Kind, outcome: OutcomeKind) -> bool {
     match kind {
         Kind::Queue | Kind::TwoQueues => true,
@@ -129,12 +139,19 @@ fn planted_queues_are_named_and_clean_paths_have_none() {
     let mut bins = [[0usize; 2]; 4];
     let mut log = String::new();
     let mut named_on_clean = 0;
+    let mut modems = [0, 0];
     for trial in &trials {
         for (at, kind) in PHASES {
             let phase = trial.verdict.phases.iter().find(|phase| phase.kind == kind).unwrap();
             let good = expected(trial.path.kind, phase.outcome.kind);
             *outcomes.entry((trial.path.kind, good)).or_default() += 1;
             let planted = score(trial, at, phase);
+            if let Some(right) = splits(trial, at, phase) {
+                modems[usize::from(right)] += 1;
+                if !right {
+                    let _ = writeln!(log, "seed {} {kind:?}: modem {:?}", trial.seed, phase.locations[0].answer.text);
+                }
+            }
             if let Some(score) = planted {
                 *scores.entry((trial.path.kind, score)).or_default() += 1;
             } else if phase.locations.iter().any(|found| found.direction == direction(at)) {
@@ -177,6 +194,7 @@ fn planted_queues_are_named_and_clean_paths_have_none() {
     );
     let _ = writeln!(log, "answers by probability from 0.90 in steps of 0.03 (number, right): {bins:?}");
     let _ = writeln!(log, "named without a planted queue: {named_on_clean}");
+    let _ = writeln!(log, "router or modem, wrong and right: {modems:?}");
     if std::env::var_os("FIRST_SEED").is_some() {
         println!("{log}");
     }
@@ -184,6 +202,7 @@ fn planted_queues_are_named_and_clean_paths_have_none() {
     assert!(share(right, clear) >= 0.85, "{log}");
     assert!(share(true_answers, answers) >= 0.90, "{log}");
     assert_eq!(named_on_clean, 0, "{log}");
+    assert!(modems[1] >= 10 && share(modems[1], modems.iter().sum()) >= 0.95, "{log}");
     let good: usize = outcomes.iter().filter(|((_, good), _)| *good).map(|(_, count)| count).sum();
     assert!(share(good, outcomes.values().sum()) >= 0.97, "{log}");
 }

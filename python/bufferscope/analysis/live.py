@@ -48,6 +48,7 @@ PLACES: dict[Place, str] = {
     "router_uplink": "the router's uplink, or a modem behind it",
     "router_downlink": "the router, towards this machine",
     "access_downlink": "the provider's side of the line, or a modem before the router",
+    "modem": "the modem behind the router",
     "hop": "a hop",
     "last_hop": "the last hop, or the server",
     "server_driver": "the server's driver or ring",

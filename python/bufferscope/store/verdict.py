@@ -20,6 +20,7 @@ Place = Literal[
     "router_uplink",
     "router_downlink",
     "access_downlink",
+    "modem",
     "hop",
     "last_hop",
     "server_driver",

@@ -29,28 +29,37 @@ const ECHO_V6: [u8; 2] = [128, 129];
 /// Length of a request: the header, and as much payload.
 const REQUEST_BYTES: usize = 16;
 
-/// Waits for the first hop's address in the log, then asks it for echoes until `stop` is set. Ends early if this user may
-/// not, or if the first hop is the server.
-pub(super) fn run(stop: &AtomicBool, log: &SharedLog) {
-    let mut hop = None;
-    while hop.is_none() && !stop.load(Ordering::Relaxed) {
+/// Waits for the first hop's address in the log; `None`: `stop` was set, or the first hop is the server.
+pub(super) fn address(stop: &AtomicBool, log: &SharedLog) -> Option<IpAddr> {
+    while !stop.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(100));
         let log = log.lock();
         if log.distance == Some(1) {
-            return;
+            return None;
         }
         let answers = log.probes.iter().filter(|probe| probe.ttl == 1).filter_map(|probe| probe.error.as_ref());
-        hop = answers.filter(|row| row.kind == AnswerKind::Exceeded).find_map(|row| row.address.as_ref()?.parse().ok());
+        let mut exceeded = answers.filter(|row| row.kind == AnswerKind::Exceeded);
+        if let Some(hop) = exceeded.find_map(|row| row.address.as_ref()?.parse().ok()) {
+            return Some(hop);
+        }
     }
-    if let Some(Ok(mut echoes)) = hop.map(Echoes::open) {
+    None
+}
+
+/// Asks the first hop for echoes until `stop` is set. Ends early if this user may not, or if the first hop is the server.
+pub(super) fn run(stop: &AtomicBool, log: &SharedLog) {
+    let hop = address(stop, log);
+    if let Some(Ok(mut echoes)) = hop.map(|hop| Echoes::open(hop, 1, AnswerKind::Echo)) {
         // Without echoes, the first hop is still probed by limited TTL.
         let _ = echoes.run(stop, log);
     }
 }
 
-struct Echoes {
+pub(super) struct Echoes {
     socket: OwnedFd,
     hop: IpAddr,
+    ttl: u8,
+    kind: AnswerKind,
     types: [u8; 2],
     next_ns: u64,
     number: u16,
@@ -58,7 +67,8 @@ struct Echoes {
 }
 
 impl Echoes {
-    fn open(hop: IpAddr) -> io::Result<Self> {
+    /// Of a host that is so many links away; its replies are of this kind.
+    pub(super) fn open(hop: IpAddr, ttl: u8, kind: AnswerKind) -> io::Result<Self> {
         let (family, protocol, types) = match hop {
             IpAddr::V4(_) => (AddressFamily::Inet, SockProtocol::Icmp, ECHO),
             IpAddr::V6(_) => (AddressFamily::Inet6, SockProtocol::IcmpV6, ECHO_V6),
@@ -66,10 +76,11 @@ impl Echoes {
         let socket = socket(family, SockType::Datagram, SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC, protocol)?;
         stamp_arrivals(&socket)?;
         connect(socket.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(hop, 0)))?;
-        Ok(Self { socket, hop, types, next_ns: monotonic_ns(), number: 0, open: VecDeque::new() })
+        Ok(Self { socket, hop, ttl, kind, types, next_ns: monotonic_ns(), number: 0, open: VecDeque::new() })
     }
 
-    fn run(&mut self, stop: &AtomicBool, log: &SharedLog) -> io::Result<()> {
+    /// Asks again and again until `stop` is set.
+    pub(super) fn run(&mut self, stop: &AtomicBool, log: &SharedLog) -> io::Result<()> {
         while !stop.load(Ordering::Relaxed) {
             let now_ns = monotonic_ns();
             if now_ns >= self.next_ns {
@@ -87,7 +98,7 @@ impl Echoes {
     }
 
     /// A request that cannot be sent is left out.
-    fn ask(&mut self) {
+    pub(super) fn ask(&mut self) {
         let mut request = [0; REQUEST_BYTES];
         request[0] = self.types[0];
         request[6..8].copy_from_slice(&self.number.to_be_bytes());
@@ -102,7 +113,7 @@ impl Echoes {
     }
 
     /// The next message: `None` if nothing has arrived, and no row if it is not a reply to an open request.
-    fn take(&mut self) -> io::Result<Option<Option<LadderRow>>> {
+    pub(super) fn take(&mut self) -> io::Result<Option<Option<LadderRow>>> {
         let mut reply = [0; 256];
         let Some(arrival) = receive(&self.socket, &mut reply)? else { return Ok(None) };
         let back_ns = arrival.realtime_ns.unwrap_or_else(realtime_ns);
@@ -112,10 +123,10 @@ impl Echoes {
         let Some((_, t_ns)) = at.and_then(|at| self.open.remove(at)) else { return Ok(Some(None)) };
         Ok(Some(Some(LadderRow {
             t_ns,
-            ttl: 1,
+            ttl: self.ttl,
             address: Some(self.hop.to_string()),
             rtt_ns: Some(back_ns.saturating_sub(t_ns)),
-            kind: AnswerKind::Echo,
+            kind: self.kind,
             mpls: false,
         })))
     }
@@ -127,7 +138,7 @@ mod tests {
 
     #[test]
     fn this_machine_answers_and_what_is_not_an_open_request_is_left_out() {
-        let Ok(mut echoes) = Echoes::open(IpAddr::from([127, 0, 0, 1])) else {
+        let Ok(mut echoes) = Echoes::open(IpAddr::from([127, 0, 0, 1]), 1, AnswerKind::Echo) else {
             // `net.ipv4.ping_group_range` does not allow it.
             return;
         };

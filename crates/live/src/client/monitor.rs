@@ -12,7 +12,7 @@ use bufferscope_verdict::{Observations, Verdict};
 use super::control::{ConnectError, Control};
 use super::{Event, Measurement};
 use crate::local::EndFacts;
-use crate::time::{MS, SECOND, boot_ns};
+use crate::time::{SECOND, boot_ns};
 use crate::wire::control::Welcome;
 use crate::wire::token::Token;
 
@@ -316,11 +316,3 @@ fn short(error: &ConnectError) -> String {
         ConnectError::Declined(reason) => format!("the server refuses: {reason}"),
     }
 }
-
-/// For how long the machine was suspended since it was started.
-fn suspended_ns() -> u64 {
-    boot_ns().saturating_sub(crate::time::monotonic_ns())
-}
-
-/// Two readings of [`suspended_ns`] that differ by more than this show that the machine was suspended.
-const SUSPENDED_NS: u64 = 500 * MS;

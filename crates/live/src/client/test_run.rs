@@ -10,12 +10,14 @@ use super::control::Control;
 use super::level::{Growth, has_levelled};
 use super::prober::{self, Probe, SharedLog};
 use super::rates::Rates;
-use super::{Event, FarEnd, Measurement, OtherServer, PhaseRecord, Progress, Settings, exchanges, first_hop, flows};
+use super::{
+    Event, FarEnd, Measurement, OtherServer, PhaseRecord, Progress, Settings, exchanges, first_hop, flows, modem,
+};
 use crate::load::Shared;
 use crate::local::Local;
 use crate::records::{EndRecords, GoodputRow, LocalRow, ServerRecords};
 use crate::syn_ladder;
-use crate::time::{ClockWatch, MS, SECOND, monotonic_ns, realtime_ns};
+use crate::time::{ClockWatch, MS, Readings, SECOND, monotonic_ns, realtime_ns};
 use crate::wire::control::{Answer, PhaseKind, Request, Welcome};
 use crate::wire::load::{Key, Opening, Purpose, parse_key};
 
@@ -91,9 +93,11 @@ impl<'a> TestRun<'a> {
         let threads = {
             let (log, stop) = (log.clone(), Arc::clone(&stop));
             let (hop_log, hop_stop) = (log.clone(), Arc::clone(&stop));
+            let (modem_log, modem_stop, settings_server) = (log.clone(), Arc::clone(&stop), settings.server);
             vec![
                 std::thread::spawn(move || prober::run(&probing, &stop, &log)),
                 std::thread::spawn(move || first_hop::run(&hop_stop, &hop_log)),
+                std::thread::spawn(move || modem::run(settings_server, &modem_stop, &modem_log)),
             ]
         };
         let now_ns = monotonic_ns();
@@ -402,11 +406,8 @@ impl<'a> TestRun<'a> {
             }
         }
         let mut warnings = std::mem::take(&mut self.warnings);
-        if let Some(step_ns) = self.clock.step_ns() {
-            warnings.push(format!(
-                "this machine's clock was set by {} ms during the test: round trips across that moment are wrong",
-                step_ns / MS as i64
-            ));
+        if let Some(found) = self.clock.since(Readings::now()) {
+            warnings.push(format!("{found} during the test: round trips across that moment are wrong"));
         }
         let mut ended_early = early.map(|early| early.reason);
         if server.is_none() && ended_early.is_none() {

@@ -5,6 +5,18 @@ use bufferscope_verdict::verdict::{OutcomeKind, Place};
 
 use crate::build::{MS, SECOND, Test, places};
 
+fn sample(second: i64, qdisc_bytes: u64) -> LocalSample {
+    LocalSample {
+        t_ns: second * SECOND,
+        end: EndName::Client,
+        qdisc_bytes: Some(qdisc_bytes),
+        qdisc_drops: None,
+        ring_bytes: None,
+        cpu_busy: None,
+        softirq: None,
+    }
+}
+
 fn raised() -> Test {
     Test::new(PhaseKind::Upload, 50.0, 0.0).ladder(EndName::Client, [Some(50.0); 3])
 }
@@ -28,21 +40,29 @@ fn without_timestamps_the_backlog_decides() {
     let backlog = |bytes| {
         let mut test = raised();
         for second in 10..20 {
-            test.loaded().local.push(LocalSample {
-                t_ns: second * SECOND,
-                end: EndName::Client,
-                qdisc_bytes: Some(bytes),
-                qdisc_drops: None,
-                ring_bytes: None,
-                cpu_busy: None,
-                softirq: None,
-            });
+            test.loaded().local.push(sample(second, bytes));
         }
         places(&test.place())
     };
     // 62,500 bytes at 10 Mbit/s are the 50 ms.
     assert_eq!(backlog(62_500), [Place::ClientQdisc]);
     assert_eq!(backlog(0), [Place::ClientDriver]);
+}
+
+#[test]
+fn byte_queue_limits_show_what_the_driver_holds() {
+    let driver = |bql| {
+        let mut test = raised().rate(Direction::Up, 10_000_000);
+        test.observations.ends.client.bql = bql;
+        for second in 10..20 {
+            test.loaded().local.push(LocalSample { ring_bytes: Some(12_949), ..sample(second, 0) });
+        }
+        let stages = test.phase().stages;
+        stages.into_iter().find(|stage| stage.stage == Stage::Driver).map(|stage| stage.delay.p50_ns.unwrap() / MS)
+    };
+    // 12.9 kB at 10 Mbit/s of goodput, and headers.
+    assert_eq!(driver(Some(true)), Some(10));
+    assert_eq!([driver(Some(false)), driver(None)], [None; 2], "unknown");
 }
 
 #[test]

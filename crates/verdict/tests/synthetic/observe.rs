@@ -33,6 +33,7 @@ pub(crate) fn observe(path: &Path, random: &mut Random) -> Observations {
     Observations {
         floods: Vec::new(),
         phases,
+        floods: Vec::new(),
         ends: Ends { client: end(0), server: end(1) },
         parameters: Parameters { congestion: Some("cubic".to_owned()), ..Parameters::default() },
     }
@@ -56,6 +57,13 @@ fn phase(path: &Path, random: &mut Random, kind: PhaseKind, (start, end): (f64, 
                 }
             }
             second += 1000.0;
+        }
+    }
+    if let Some(inside) = path.modem {
+        let mut t = start + random.within(0.0, 250.0);
+        while t < end {
+            modem(path, random, &mut phase, inside, t);
+            t += 250.0;
         }
     }
     for direction in kind.loaded() {
@@ -141,6 +149,23 @@ fn ladder(path: &Path, random: &mut Random, phase: &mut Phase, (from, name): (us
         rtt_ns: Some(ns(rtt)),
         kind: AnswerKind::Exceeded,
         mpls: hop.tunnel.is_some(),
+    });
+}
+
+/// A probe to the modem's own address: it passes what is queued in the router, and its reply what the modem has queued.
+fn modem(path: &Path, random: &mut Random, phase: &mut Phase, inside: [bool; 2], t: f64) {
+    let there = path.cross(random, UP, 1..=1, t + path.queued(UP, 0, t));
+    let there = there + if inside[UP] { 0.0 } else { path.queued(UP, 2, there) } + random.magnitude(0.05, 0.5);
+    let left = there + if inside[DOWN] { path.queued(DOWN, 2, there) } else { 0.0 };
+    let back = path.cross(random, DOWN, 1..=1, left);
+    phase.ladder.push(LadderProbe {
+        t_ns: ns(t),
+        end: EndName::Client,
+        ttl: 2,
+        address: Some("192.168.100.1".to_owned()),
+        rtt_ns: Some(ns(back - t)),
+        kind: AnswerKind::Modem,
+        mpls: false,
     });
 }
 

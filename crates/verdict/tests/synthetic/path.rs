@@ -66,6 +66,8 @@ pub(crate) struct Path {
     pub(crate) cool_ms: f64,
     /// Another user's queue: direction, link, delay; on all the time in bursts, or only during the load in one direction.
     pub(crate) other: Option<(usize, usize, f64)>,
+    /// A modem on the second link that answers at an address of its own: whether a queue there is in it, up and down.
+    pub(crate) modem: Option<[bool; 2]>,
 }
 
 impl Path {
@@ -119,8 +121,12 @@ impl Path {
             loaded_ms: random.within(10_000.0, 15_000.0),
             cool_ms: if random.chance(0.8) { random.within(3000.0, 6000.0) } else { 0.0 },
             other: None,
+            modem: None,
         };
         path.plant(random);
+        if up >= 3 && random.chance(0.5) {
+            path.modem = Some([random.chance(0.5), random.chance(0.1)]);
+        }
         path
     }
 

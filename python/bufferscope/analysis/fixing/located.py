@@ -15,7 +15,7 @@ GOOD = ("A+", "A")
 """With these grades, nothing needs a cure."""
 FEW = 2
 """An answer with more locations does not say where the queue is."""
-LINE: tuple[Place, ...] = ("router_uplink", "access_downlink")
+LINE: tuple[Place, ...] = ("router_uplink", "modem", "access_downlink")
 """The line between a router and its provider; a shaper on the router empties the queues at both ends of it."""
 ALONE = {"down": "download", "up": "upload"}
 """The phase in which only this direction is loaded."""

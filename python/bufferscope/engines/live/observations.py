@@ -14,7 +14,7 @@ MOST_SAMPLES = 2_000_000
 """The most samples of a kind in a phase."""
 MOST_PHASES = 10_000
 """A connection that is watched has one for each stretch between two gaps."""
-Answer = Literal["exceeded", "echo", "unreachable", "destination"]
+Answer = Literal["exceeded", "echo", "unreachable", "destination", "modem"]
 Stage = Literal["send_buffer", "qdisc", "driver"]
 TcpKind = Literal["connect", "tls", "exchange", "self"]
 

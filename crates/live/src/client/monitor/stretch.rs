@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::load::{LoadTest, Loads};
-use super::{ERRORS_KEPT, Happening, STATE, SUSPENDED_NS, State, Watch, suspended_ns};
+use super::{ERRORS_KEPT, Happening, STATE, State, Watch};
 use crate::client::control::Control;
 use crate::client::observe::end;
 use crate::client::prober::{self, Probe, SharedLog};
 use crate::ladder::SPARSE_ROUND_NS;
 use crate::local::{EndFacts, Local};
 use crate::records::{LocalRow, ServerRecords};
-use crate::time::{ClockWatch, MS, SECOND, monotonic_ns, realtime_ns};
+use crate::time::{ClockWatch, Readings, SECOND, monotonic_ns, realtime_ns};
 use crate::wire::control::{Answer, Request, Welcome};
 
 const TICK: Duration = Duration::from_millis(250);
@@ -28,6 +28,8 @@ const SAMPLE_NS: u64 = 5 * SECOND;
 const SILENCE_NS: u64 = 8 * SECOND;
 /// If nothing is heard over TCP for this long, the session is given up although probes are answered.
 const TCP_SILENCE_NS: u64 = 30 * SECOND;
+/// If no probe was sent for this long beside the usual time between two, this program did not run.
+const STOPPED_NS: u64 = 3 * SECOND;
 /// An echo without an answer after this time is lost.
 const SETTLED_NS: u64 = 15 * SECOND;
 /// At the end, the last report comes within this time.
@@ -59,7 +61,9 @@ pub(super) struct Stretch {
     /// Samples were handed over up to this time.
     pub(super) told_ns: i64,
     clock: ClockWatch,
-    suspended_ns: u64,
+    interval_ns: u64,
+    /// If this program did not run for a while: the last probe before that, on the real-time clock.
+    stopped_ns: Option<u64>,
     /// When the server said something over TCP.
     heard_ns: u64,
     alive_ns: u64,
@@ -109,7 +113,8 @@ impl Stretch {
             start_ns,
             told_ns: start_ns,
             clock: ClockWatch::start(),
-            suspended_ns: suspended_ns(),
+            interval_ns: watch.settings.interval.as_nanos() as u64,
+            stopped_ns: None,
             heard_ns: now_ns,
             alive_ns: now_ns,
             asked_ns: (now_ns, realtime_ns()),
@@ -184,20 +189,21 @@ impl Stretch {
 
     /// What shows that the stretch is over.
     async fn check(&mut self) -> Result<(), String> {
-        let suspended = suspended_ns().saturating_sub(self.suspended_ns);
-        if suspended > SUSPENDED_NS {
-            return Err(format!("this machine was suspended for {} s", suspended.div_ceil(SECOND)));
-        }
-        if let Some(step_ns) = self.clock.step_ns() {
-            return Err(format!("this machine's clock was set by {} ms", step_ns / MS as i64));
+        let readings = Readings::now();
+        if let Some(found) = self.clock.since(readings) {
+            return Err(found.to_string());
         }
         // What a clock may be off by without having been set grows with the time since it was watched.
-        self.clock = ClockWatch::start();
+        self.clock = ClockWatch::at(readings);
         let now_ns = monotonic_ns();
         let heard_ns = {
             let log = self.log.lock();
             if let Some(failure) = &log.failure {
                 return Err(format!("the probes' socket failed: {failure}"));
+            }
+            if let Some((before_ns, stopped_ns)) = stopped(&log.probes, readings.realtime_ns, self.interval_ns) {
+                self.stopped_ns = Some(before_ns);
+                return Err(format!("this program did not run for {} s", stopped_ns / SECOND));
             }
             log.heard_ns
         };
@@ -267,7 +273,7 @@ impl Stretch {
         report: &mut impl FnMut(Happening<'_>),
     ) {
         if let Ended::Lost(_) = ended {
-            let heard_ns = self.last_heard_ns();
+            let heard_ns = self.stopped_ns.unwrap_or_else(|| self.last_heard_ns());
             return self.settle(watch, None, [heard_ns; 2], loads, report);
         }
         let now_ns = realtime_ns();
@@ -359,8 +365,35 @@ impl Stretch {
     }
 }
 
+/// When the last probe was sent before this program did not run for a while, and for how long none was sent; `None`: it has run.
+fn stopped(probes: &[Probe], now_ns: u64, interval_ns: u64) -> Option<(u64, u64)> {
+    let sent = probes.iter().rev().take(2).map(|probe| probe.t_ns);
+    let times: Vec<u64> = std::iter::once(now_ns).chain(sent).collect();
+    let gaps = times.windows(2).map(|pair| (pair[1], pair[0].saturating_sub(pair[1])));
+    gaps.max_by_key(|gap| gap.1).filter(|gap| gap.1 > STOPPED_NS + interval_ns)
+}
+
 impl Drop for Stretch {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_did_not_run_sent_no_probes() {
+        let at = |seconds: &[u64]| -> Vec<Probe> {
+            seconds.iter().map(|s| Probe { t_ns: s * SECOND, ttl: 0, reply: None, error: None }).collect()
+        };
+        assert_eq!(stopped(&[], 100 * SECOND, SECOND), None);
+        assert_eq!(stopped(&at(&[7, 8, 9]), 10 * SECOND, SECOND), None);
+        // Before and after the first probe that follows.
+        assert_eq!(stopped(&at(&[7, 8, 9]), 21 * SECOND, SECOND), Some((9 * SECOND, 12 * SECOND)));
+        assert_eq!(stopped(&at(&[8, 9, 21]), 21 * SECOND, SECOND), Some((9 * SECOND, 12 * SECOND)));
+        assert_eq!(stopped(&at(&[9, 21, 22]), 22 * SECOND, SECOND), None);
+        assert_eq!(stopped(&at(&[0, 30]), 31 * SECOND, 30 * SECOND), None);
     }
 }
