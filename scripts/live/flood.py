@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 PROGRAM = Path(__file__).parents[2] / "python" / "bufferscope" / "bin" / "bufferscope-live"
 CLIENT, ROUTER, SERVER = (f"flood-{name}" for name in ("client", "router", "server"))
@@ -56,7 +57,7 @@ def network(rate_mbit: float, buffer_bytes: int) -> Iterator[None]:
             subprocess.run(["ip", "netns", "del", name], check=False)
 
 
-def flooded(rate_mbit: float, buffer_bytes: int) -> list[dict[str, float]]:
+def flooded(rate_mbit: float, buffer_bytes: int) -> list[dict[str, Any]]:
     """What the verdict says of the worst case in each direction."""
     with network(rate_mbit, buffer_bytes):
         serve = [
@@ -125,14 +126,16 @@ def main(arguments: Sequence[str]) -> int:
                 error = (each["bytes"] or 0) / true - 1
                 errors.append(abs(error))
                 effective = "-" if each["effective"] is None else f"{each['effective'] / 1e3:.0f}"
-                cells = (
-                    f"{rate:g}",
-                    each["direction"],
-                    f"{true / 1e3:.0f}",
-                    f"{(each['bytes'] or 0) / 1e3:.0f}",
-                    f"{100 * error:+.1f} %",
-                )
-                cells += (f"{each['delay_ns'] / 1e6:.0f}", "yes" if each["full"] else "no", effective)
+                measured = each["bytes"] or 0
+                cells = [
+                    *(f"{rate:g}", str(each["direction"]), f"{true / 1e3:.0f}", f"{measured / 1e3:.0f}"),
+                    *(
+                        f"{100 * error:+.1f} %",
+                        f"{each['delay_ns'] / 1e6:.0f}",
+                        "yes" if each["full"] else "no",
+                        effective,
+                    ),
+                ]
                 print(f"| {' | '.join(cells)} |", flush=True)
     return 0 if errors and max(errors) <= LARGEST_ERROR else 1
 
