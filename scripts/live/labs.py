@@ -398,12 +398,17 @@ def _modem_with_address(trial: Trial) -> Lab:
     bridged = _modem(trial)
     links = chain(trial, {planted.port: drop_tail(trial)}, ("h1", "r1", "m", "r2", "r3", "h2"))
     gateway = "$(ip -4 route show | sed -n 's/.* via \\([0-9.]*\\) .*/\\1/p' | head -n 1)"
-    setup = {
-        **bridged.setup,
-        "m": f"{BRIDGE}ip addr add {MODEM}/24 dev modem\nip route replace default via 192.168.100.2",
-        "r1": f"{bridged.setup['r1']}\nip addr add 192.168.100.2/24 dev to-m",
-        "h1": f"ip route add {MODEM} via {gateway}",
-    }
+    # The links have no ARP, so each end knows the other.
+    modem = (
+        f"{BRIDGE}ip link set dev modem address 02:00:00:00:00:03\nip addr add {MODEM}/24 dev modem\n"
+        "ip neigh replace 192.168.100.2 lladdr 02:00:00:00:00:01 dev modem\n"
+        "ip route replace default via 192.168.100.2"
+    )
+    router = (
+        f"{bridged.setup['r1']}\nip addr add 192.168.100.2/24 dev to-m\n"
+        f"ip neigh replace {MODEM} lladdr 02:00:00:00:00:03 dev to-m"
+    )
+    setup = {**bridged.setup, "m": modem, "r1": router, "h1": f"ip route add {MODEM} via {gateway}"}
     return Lab(links, planted.phase, names(planted), (planted,), setup=setup)
 
 
