@@ -35,7 +35,7 @@ fn in_modem<'a>(path: &Path<'a>, link: u8) -> Option<(Location, Modem<'a>)> {
     let modem = path.modem?;
     let splits = matches!(on_link(path, link).place, Place::RouterUplink | Place::AccessDownlink);
     let address = Some(modem.address.to_owned());
-    splits.then(|| (Location { place: Place::Modem, direction: path.direction, link, address }, modem))
+    splits.then_some((Location { place: Place::Modem, direction: path.direction, link, address }, modem))
 }
 
 /// The more probable queue at a link.
