@@ -4,7 +4,7 @@
 //! are the ladder; without answers to them, the hop where the delay begins is not known.
 
 use crate::Observations;
-use crate::input::{AnswerKind, Echo, Lost, Parameters, Phase, PhaseKind, TcpProbeKind};
+use crate::input::{AnswerKind, Echo, Lost, Phase, PhaseKind, TcpProbeKind};
 use crate::statistics::median;
 use crate::verdict::Verdict;
 
@@ -97,7 +97,7 @@ fn handshakes_of(phase: &Phase) -> Vec<Echo> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::{Direction, EndName, GoodputSample, LadderProbe, TcpProbe};
+    use crate::input::{Direction, EndName, GoodputSample, LadderProbe, Parameters, TcpProbe};
     use crate::judge;
     use crate::verdict::{OutcomeKind, Place};
 

@@ -31,7 +31,6 @@ pub(crate) fn observe(path: &Path, random: &mut Random) -> Observations {
         ..End::default()
     };
     Observations {
-        floods: Vec::new(),
         phases,
         floods: Vec::new(),
         ends: Ends { client: end(0), server: end(1) },

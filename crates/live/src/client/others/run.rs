@@ -17,7 +17,7 @@ use crate::client::rates::Rates;
 use crate::client::{Event, Measurement, OtherServer, PhaseRecord, Progress, distance, first_hop};
 use crate::local::{EndFacts, Local};
 use crate::records::{EndRecords, FlowRow, GoodputRow, LocalRow};
-use crate::time::{ClockWatch, MS, SECOND, monotonic_ns, realtime_ns};
+use crate::time::{ClockWatch, MS, Readings, SECOND, monotonic_ns, realtime_ns};
 use crate::wire::SessionId;
 use crate::wire::control::PhaseKind;
 
@@ -345,11 +345,8 @@ impl<'a> Run<'a> {
     pub(super) fn finish(mut self, ended_early: Option<String>) -> Measurement {
         self.stop.store(true, Ordering::Relaxed);
         let mut warnings = std::mem::take(&mut self.warnings);
-        if let Some(step_ns) = self.clock.step_ns() {
-            warnings.push(format!(
-                "this machine's clock was set by {} ms during the test: round trips across that moment are wrong",
-                step_ns / MS as i64
-            ));
+        if let Some(happened) = self.clock.since(Readings::now()) {
+            warnings.push(format!("{happened} during the test: round trips across that moment are wrong"));
         }
         let mut hops = self.hops.lock();
         if let Some(failure) = &hops.failure {
