@@ -301,6 +301,8 @@ impl Caller {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -312,6 +314,19 @@ mod tests {
         assert_eq!(parse("//config", ""), Some((What::NqConfig, Some(String::new()))));
         for other in ["", "/", "config", "/a/b/config", "/test/download", "/config/", "/.well-known/nq/x"] {
             assert_eq!(parse(other, ""), None, "{other}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_address_is_one_of_ours_or_not(
+            path in "(/|[a-z.]|\\PC){0,20}(/config|/__down)?",
+            query in "(access_token|[&=a]|\\PC){0,9}",
+        ) {
+            if let Some(wanted) = Wanted::parse(&path, &query) {
+                let is_its_path = |(found, what): &(&str, What)| *what == wanted.what && path.ends_with(found);
+                prop_assert!(PATHS.iter().any(is_its_path));
+            }
         }
     }
 }
