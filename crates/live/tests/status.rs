@@ -111,8 +111,8 @@ async fn metrics_have_no_addresses_and_other_machines_need_the_secret() {
 /// An address of this machine that is not a loopback address.
 fn other_address() -> Option<Ipv4Addr> {
     let all = nix::ifaddrs::getifaddrs().ok()?;
-    let v4 = all.filter_map(|interface| interface.address?.as_sockaddr_in().map(|address| address.ip()));
-    v4.filter(|address| !address.is_loopback() && !address.is_link_local()).next()
+    let mut v4 = all.filter_map(|interface| interface.address?.as_sockaddr_in().map(|address| address.ip()));
+    v4.find(|address| !address.is_loopback() && !address.is_link_local())
 }
 
 #[test]
