@@ -3,9 +3,8 @@
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bufferscope_endpoint::options::set_buffer;
@@ -70,21 +69,21 @@ impl FloodSocket {
     /// Sends or receives a flood until `stop` is set or its time is over. `row` has what was counted so far.
     pub(super) fn run(&self, direction: Direction, peak_bps: u64, stop: &AtomicBool, row: &Mutex<FloodRow>) {
         let start_ns = realtime_ns();
-        let change = |change: &dyn Fn(&mut FloodRow)| change(&mut row.lock().unwrap_or_else(PoisonError::into_inner));
-        change(&|row| *row = FloodRow { direction, peak_bps, start_ns, end_ns: start_ns, ..FloodRow::default() });
+        *counted(row) = FloodRow { direction, peak_bps, start_ns, end_ns: start_ns, ..FloodRow::default() };
         match direction {
             Direction::Up => {
-                self.send(peak_bps, stop, &change);
-                change(&|row| row.end_ns = realtime_ns());
+                self.send(peak_bps, stop, row);
+                counted(row).end_ns = realtime_ns();
             }
-            Direction::Down => self.receive(stop, &change),
+            Direction::Down => self.receive(stop, row),
         }
     }
 
-    fn send(&self, peak_bps: u64, stop: &AtomicBool, change: &dyn Fn(&dyn Fn(&mut FloodRow))) {
+    fn send(&self, peak_bps: u64, stop: &AtomicBool, row: &Mutex<FloodRow>) {
         let begun_ns = monotonic_ns();
         let mut ramp = Ramp::to(peak_bps);
         let (mut sent, mut offset) = (0, 0);
+        let mut packet = [0; FLOOD_BYTES];
         loop {
             let elapsed_ns = monotonic_ns() - begun_ns;
             if elapsed_ns >= LONGEST_NS || stop.load(Ordering::Relaxed) {
@@ -93,18 +92,20 @@ impl FloodSocket {
             for _ in 0..ramp.due(elapsed_ns) {
                 let padding = &pool()[offset..offset + FLOOD_BYTES - PACKET_BYTES];
                 offset = (offset + FLOOD_BYTES) % (pool().len() - FLOOD_BYTES);
-                let packet = [&Packet::flood(self.session, sent, self.cookie).bytes(), padding].concat();
+                let (head, rest) = packet.split_at_mut(PACKET_BYTES);
+                head.copy_from_slice(&Packet::flood(self.session, sent, self.cookie).bytes());
+                rest.copy_from_slice(padding);
                 // One that this machine's own queue does not take is a lost one.
                 let _ = self.socket.send(&packet);
                 sent += 1;
                 ramp.has_sent();
             }
-            change(&|row| row.sent_packets = sent);
+            counted(row).sent_packets = sent;
             std::thread::sleep(TICK);
         }
     }
 
-    fn receive(&self, stop: &AtomicBool, change: &dyn Fn(&dyn Fn(&mut FloodRow))) {
+    fn receive(&self, stop: &AtomicBool, row: &Mutex<FloodRow>) {
         let begun_ns = monotonic_ns();
         let (mut next_want_ns, mut next_count_ns, mut heard_ns) = (begun_ns, begun_ns, begun_ns);
         let (mut received, mut last, mut last_realtime_ns) = (0_u64, None::<u64>, 0);
@@ -131,14 +132,17 @@ impl FloodSocket {
             if now_ns >= next_count_ns {
                 next_count_ns = now_ns + COUNT_NS;
                 let sent = last.map_or(0, |last| last.saturating_add(1));
-                change(&|row| {
-                    (row.sent_packets, row.received_packets) = (sent, received);
-                    // What comes later is no part of the flood, but silence.
-                    row.end_ns = row.end_ns.max(last_realtime_ns);
-                    row.received.push((realtime_ns(), received * IP_BYTES));
-                });
+                let mut row = counted(row);
+                (row.sent_packets, row.received_packets) = (sent, received);
+                // What comes later is no part of the flood, but silence.
+                row.end_ns = row.end_ns.max(last_realtime_ns);
+                row.received.push((realtime_ns(), received * IP_BYTES));
             }
             std::thread::sleep(TICK);
         }
     }
+}
+
+fn counted(row: &Mutex<FloodRow>) -> MutexGuard<'_, FloodRow> {
+    row.lock().unwrap_or_else(PoisonError::into_inner)
 }

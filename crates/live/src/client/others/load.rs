@@ -123,10 +123,10 @@ impl Load {
         of_downloads.append(&mut self.told.lock().unwrap_or_else(PoisonError::into_inner));
         let (mut open, t_ns) = (self.connections.lock(), realtime_ns());
         for one in open.iter_mut() {
-            if let Some(sampler) = &mut one.sampler {
-                if let Ok(Some(bytes)) = sampler.sample(&one.socket, &self.shared) {
-                    one.tuning.set(bytes);
-                }
+            if let Some(sampler) = &mut one.sampler
+                && let Ok(Some(bytes)) = sampler.sample(&one.socket, &self.shared)
+            {
+                one.tuning.set(bytes);
             }
             let Ok(info) = tcp_info(&one.socket) else { continue };
             match self.plan.direction {
