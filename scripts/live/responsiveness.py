@@ -169,7 +169,7 @@ def _measured(line: Line, mach: Path | None, server: Path, repeat: int) -> list[
         ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S, check=False)
         backlogs = {way: _read(samples_of(port, directory)) for way, port in PLANTED.items()}
-    found = [
+    found: list[tuple[str, Scores]] = [
         (name, {way: _with_prediction(score, line, way, backlogs[way]) for way, score in scores.items()})
         for name, scores in _scores(done.stdout)
     ]
