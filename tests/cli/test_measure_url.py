@@ -82,6 +82,7 @@ def test_a_stored_run_has_what_was_observed(cli: Cli, called: Path, tmp_path: Pa
     [
         (("ftp://example.org",), "https, ndt7, wss, ws"),
         ((URL, "--continuous"), "only a server of bufferscope"),
+        ((URL, "--flood"), "only with a server of bufferscope"),
         ((URL, "--insecure", "--fingerprint", "00"), "exclude one another"),
         ((URL, "--draft", "07"), "allowed: 09"),
         (("example.org", "--token", "7Q2M", "--insecure"), "need the URL"),

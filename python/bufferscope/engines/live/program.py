@@ -114,6 +114,8 @@ class Request:
             raise InputError(f"HOST: found {self.host!r:.100}; allowed: a URL with {', '.join(SCHEMES)}")
         if self.continuous:
             raise InputError("--continuous: only a server of bufferscope can be watched")
+        if self.flood or self.kernel_send_buffer:
+            raise InputError("--flood and --kernel-send-buffer: only with a server of bufferscope")
         if self.insecure and self.fingerprint is not None:
             raise InputError("--insecure and --fingerprint exclude one another")
         if self.draft is not None and self.draft not in DRAFTS:

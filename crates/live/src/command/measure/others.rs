@@ -24,6 +24,9 @@ pub(super) async fn run(arguments: &MeasureArguments, url: &Uri, interrupted: &A
     if arguments.continuous {
         return Err("--continuous: only a server of bufferscope can be watched".to_owned());
     }
+    if arguments.flood || arguments.kernel_send_buffer {
+        return Err("--flood and --kernel-send-buffer: only with a server of bufferscope".to_owned());
+    }
     let (url, target) = match url.scheme_str() {
         Some("https") => {
             let long = matches!(arguments.draft, Some(Draft::Version09));
