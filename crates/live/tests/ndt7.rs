@@ -67,6 +67,7 @@ fn run(fault: Fault, phases: &[PhaseKind]) -> Measurement {
 
 async fn serve(stream: TcpStream, fault: Fault) {
     let mut is_download = false;
+    #[allow(clippy::result_large_err, reason = "the type is that of tungstenite's callback")]
     let check = |request: &Request, mut response: Response| -> Result<Response, ErrorResponse> {
         is_download = request.uri().path() == "/ndt/v7/download";
         if fault == Fault::NoToken {
