@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bufferscope_live::client::control::Control;
 use bufferscope_live::client::measure;
 use bufferscope_live::wire::control::{Answer, PhaseKind, Request, Welcome};
-use bufferscope_live::wire::probe::{Cookie, FLOOD_BYTES, Kind, PACKET_BYTES, Packet};
+use bufferscope_live::wire::probe::{Cookie, FLOOD_BYTES, Kind, Packet};
 use bufferscope_verdict::input::Direction;
 use common::{PATIENCE, Prober, Server, short};
 
