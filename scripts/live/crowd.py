@@ -65,8 +65,8 @@ def main() -> int:
         parser.error("network namespaces need root")
     with namespaces(options.rate) as (near, far):
         command = [options.program.resolve(), "serve", "--listen", f"0.0.0.0:{PORT}"]
-        inside = ["ip", "netns", "exec", far, *map(str, command)]
-        with subprocess.Popen(inside, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        served = ["ip", "netns", "exec", far, *map(str, command)]
+        with subprocess.Popen(served, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
             try:
                 assert server.stdout is not None
                 words = next(line for line in server.stdout if "--token" in line).split()

@@ -53,7 +53,7 @@ NDT7 = """async bytes => {
 @pytest.fixture(scope="module")
 def server() -> Iterator[tuple[str, str]]:
     """The address of a server that is open to this machine, and its secret."""
-    command = [program(), "serve", "--listen", "127.0.0.1:0", "--compatible", "--allow", "127.0.0.0/8"]
+    command = [str(program()), "serve", "--listen", "127.0.0.1:0", "--compatible", "--allow", "127.0.0.0/8"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         address = next(line.strip() for line in process.stdout if line.strip().startswith("http://"))

@@ -167,7 +167,8 @@ impl Caller {
     /// The running test that a request belongs to; `None`: no test runs. Refused if that of another client runs.
     pub(super) fn guest(&self, name: Name) -> Result<Option<Arc<Guest>>, Refused> {
         match self.server.guests.of(self.from.ip()) {
-            Some(guest) if guest.name == name && !guest.has_ended() => Ok(Some(guest)),
+            // A limit that is reached ends it with the next tick.
+            Some(guest) if guest.name == name && !guest.has_ended() && guest.outcome().is_none() => Ok(Some(guest)),
             Some(guest) if guest.name == name => {
                 let reason = guest.outcome().map_or_else(
                     || "this test has ended".to_owned(),
