@@ -45,24 +45,27 @@ fn run(fault: Fault, phases: &[PhaseKind]) -> Measurement {
                 tokio::spawn(serve(stream, fault));
             }
         });
-        let settings = Settings {
-            url: ndt7::base(&format!("ws://{address}").parse().unwrap()).unwrap(),
-            target: Target::Ndt7,
-            trust: Trust::System,
-            family: Family::Any,
-            phases: phases.to_vec(),
-            flows: None,
-            congestion: String::new(),
-            interface: None,
-            at_most: Duration::from_secs(4),
-            idle: Duration::from_secs(1),
-            cool_down: Duration::from_secs(1),
-        };
-        measure(&settings, &AtomicBool::new(false), |_| {}).await.unwrap()
+        measure(&settings(address, phases), &AtomicBool::new(false), |_| {}).await.unwrap()
     });
     runtime.shutdown_background();
     assert!(begun.elapsed() < Duration::from_secs(60));
     found
+}
+
+fn settings(server: SocketAddr, phases: &[PhaseKind]) -> Settings {
+    Settings {
+        url: ndt7::base(&format!("ws://{server}").parse().unwrap()).unwrap(),
+        target: Target::Ndt7,
+        trust: Trust::System,
+        family: Family::Any,
+        phases: phases.to_vec(),
+        flows: None,
+        congestion: String::new(),
+        interface: None,
+        at_most: Duration::from_secs(4),
+        idle: Duration::from_secs(1),
+        cool_down: Duration::from_secs(1),
+    }
 }
 
 async fn serve(stream: TcpStream, fault: Fault) {
@@ -136,4 +139,13 @@ fn a_server_that_refuses_or_breaks_a_test_has_no_verdict() {
         assert_eq!(outcome.kind, OutcomeKind::CannotTell, "{fault:?}");
         assert!(outcome.text.contains(said), "{fault:?}: {}", outcome.text);
     }
+}
+
+#[tokio::test]
+async fn a_closed_port_is_reported_at_once() {
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let begun = Instant::now();
+    let found = measure(&settings(closed, &[PhaseKind::Idle]), &AtomicBool::new(false), |_| {}).await;
+    let error = found.err().expect("there is no server").to_string();
+    assert!(error.contains("refused") && begun.elapsed() < Duration::from_secs(5), "{error}");
 }

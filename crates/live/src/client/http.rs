@@ -82,14 +82,18 @@ pub struct Origin {
     pub tls: Option<Arc<ClientConfig>>,
 }
 
-/// The host of a URL without the brackets of an IPv6 address, and its port.
+/// The host of a URL without the brackets of an IPv6 address, and its port; `None` if one of them is none.
 pub fn host_and_port(url: &Uri) -> Option<(&str, u16)> {
     let default = match url.scheme_str()? {
         "http" | "ws" => 80,
         _ => PORT,
     };
-    let host = url.host()?.trim_start_matches('[').trim_end_matches(']');
-    (!host.is_empty()).then(|| (host, url.port_u16().unwrap_or(default)))
+    let named = url.host()?;
+    // A port that is no number up to 65535 is not the same as no port.
+    let after = url.authority()?.as_str().rsplit_once(named)?.1;
+    let port = if matches!(after, "" | ":") { default } else { url.port_u16().filter(|port| *port > 0)? };
+    let host = named.trim_start_matches('[').trim_end_matches(']');
+    (!host.is_empty()).then_some((host, port))
 }
 
 /// How long the steps of a new connection took.
@@ -505,5 +509,27 @@ impl AsyncWrite for Tuned {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_that_of_the_url_or_of_its_scheme_and_never_another() {
+        let of = |text: &str| {
+            let url: Uri = text.parse().unwrap();
+            host_and_port(&url).map(|(host, port)| (host.to_owned(), port))
+        };
+        let found = |host: &str, port| Some((host.to_owned(), port));
+        assert_eq!(of("https://example.org/a:1"), found("example.org", 443));
+        assert_eq!(of("https://example.org:/"), found("example.org", 443));
+        assert_eq!(of("ws://example.org"), found("example.org", 80));
+        assert_eq!(of("https://[2001:db8::1]:4043/"), found("2001:db8::1", 4043));
+        assert_eq!(of("https://[2001:db8::1]"), found("2001:db8::1", 443));
+        for wrong in ["https://example.org:99999", "https://example.org:0/", "https://[2001:db8::1]:65536", "/path"] {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
     }
 }

@@ -13,8 +13,10 @@ use hyper::Uri;
 use hyper::header::SERVER;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::http::{Connection, HttpError, Origin, PATIENCE, PROTOCOLS, Purpose, Steps, host_and_port, whole};
-use super::secure::{self, Trust};
+use super::http::{
+    Connection, HttpError, Origin, PATIENCE, PROTOCOLS, Purpose, Steps, connect, host_and_port, secure, whole,
+};
+use super::secure::{Trust, config as tls_config};
 use super::{Event, FarEnd, Measurement};
 use crate::wire::control::PhaseKind;
 
@@ -121,7 +123,7 @@ async fn origin(url: &Uri, instead: Option<&str>, settings: &Settings) -> Result
     let protocols = if settings.target == Target::Ndt7 { &PROTOCOLS[1..] } else { &PROTOCOLS[..] };
     let tls = match url.scheme_str() {
         Some("ws") => None,
-        _ => Some(Arc::new(secure::config(&settings.trust, protocols).map_err(StartError::Here)?)),
+        _ => Some(Arc::new(tls_config(&settings.trust, protocols).map_err(StartError::Here)?)),
     };
     let address = resolve(instead.unwrap_or(host), port, settings.family).await?;
     Ok(Origin { address, name, tls })
@@ -140,11 +142,24 @@ enum Offer {
     Ndt7 { download: Uri, upload: Uri },
 }
 
+/// Whether a server takes connections, which a test that waits for it would find out much later.
+async fn reach(origin: &Origin) -> Result<(), HttpError> {
+    let opening = async {
+        let (stream, _) = connect(origin.address, &Purpose::Probe).await?;
+        if let Some(tls) = &origin.tls {
+            secure(tls, &origin.name, stream).await?;
+        }
+        Ok(())
+    };
+    tokio::time::timeout(PATIENCE, opening).await.unwrap_or(Err(HttpError::Silent(origin.address)))
+}
+
 async fn ask(settings: &Settings) -> Result<Server, StartError> {
     const SHOWN: usize = 100;
     let url = &settings.url;
     let first = origin(url, None, settings).await?;
     if settings.target == Target::Ndt7 {
+        reach(&first).await.map_err(|error| StartError::Http(url.to_string(), error))?;
         let [download, upload] = ["download", "upload"].map(|name| ndt7::url(url, name));
         let offer =
             Offer::Ndt7 { download: download.map_err(StartError::Url)?, upload: upload.map_err(StartError::Url)? };

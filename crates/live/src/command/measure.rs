@@ -114,13 +114,15 @@ enum Loaded {
     Both,
 }
 
+/// What a URL may be.
+const URLS: &str = "allowed: https://HOST[:PORT][/PATH], ndt7://HOST[:PORT], wss:// or ws://HOST[:PORT]/ndt/v7";
 /// The longest duration of a loaded phase, unless another one is asked for.
 const AT_MOST_S: u64 = 30;
 
 impl MeasureArguments {
     /// The server's URL, unless it is one of bufferscope.
     fn url(&self) -> Option<Result<Uri, String>> {
-        self.is_url().then(|| self.host.parse().map_err(|error| format!("{}: {error}", self.host)))
+        self.is_url().then(|| self.host.parse().map_err(|_| format!("{}: {URLS}", self.host)))
     }
 
     /// Whether the server has a URL, so that it is not one of bufferscope.
