@@ -86,7 +86,7 @@ struct Server {
     queue: Queue,
     gate: Arc<Gate>,
     ledger: Ledger,
-    guests: web::compatible::Guests,
+    other_tests: web::compatible::OtherTests,
     monitors: Arc<Gate>,
     transports: web::rtc::Transports,
     /// Pages over TLS whose control connections exist.
@@ -210,7 +210,7 @@ pub async fn serve_after(
         transports: web::rtc::Transports::new()?,
         pace: limits.session.rate_bps.map(|bps| Arc::new(Pace::new(bps))),
         ledger: Ledger::with(limits, accounts),
-        guests: web::compatible::Guests::default(),
+        other_tests: web::compatible::OtherTests::default(),
         settings,
         token,
         acceptor,

@@ -39,7 +39,7 @@ impl Server {
             .map_err(io::Error::from)?;
         // A page opens dozens for a test, and other programs do; their number is bounded as long as the test runs.
         let now_ns = monotonic_ns();
-        let is_of_test = self.of_test(from.ip()).is_some() || self.guests.connects(from.ip(), now_ns);
+        let is_of_test = self.of_test(from.ip()).is_some() || self.other_tests.connects(from.ip(), now_ns);
         if !is_of_test && !self.ledger.connects(from.ip(), now_ns) {
             self.counters.refused(Refused::Connections);
             return Err(io::Error::other("its address has connected too often in the past hour").into());

@@ -1,6 +1,6 @@
 //! Other people's programs: the endpoints that their clients know, over HTTP/1.1 and HTTP/2.
 //!
-//! Their requests have no session of our protocol. What one client measures is a test all the same ([`guests`]): it has
+//! Their requests have no session of our protocol. What one client measures is a test all the same ([`other_tests`]): it has
 //! its turn in the queue of all clients and uses their limits. It begins with the first request for load, and ends some
 //! seconds after the last request. Who may begin one is decided by [`Caller::admit`].
 
@@ -17,17 +17,17 @@ use crate::time::monotonic_ns;
 
 mod caller;
 mod cloudflare;
-mod guests;
 mod http2;
 mod librespeed;
 mod load;
 pub(super) mod ndt7;
 mod nq;
+mod other_tests;
 
 pub(super) use caller::Caller;
-pub(in crate::server) use guests::Guests;
-use guests::{Guest, Name};
 pub(super) use load::Exact;
+pub(in crate::server) use other_tests::OtherTests;
+use other_tests::{Name, OtherTest};
 
 /// What a request of another program asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

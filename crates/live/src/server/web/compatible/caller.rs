@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Guest, ndt7};
+use super::{OtherTest, ndt7};
 use crate::load::Sampler;
 use crate::server::Server;
 use crate::server::web::load::PIECE_BYTES;
@@ -47,7 +47,7 @@ struct State {
     latest: Instant,
     requests: u32,
     /// The test that it belongs to.
-    guest: Option<Arc<Guest>>,
+    other: Option<Arc<OtherTest>>,
     sampler: Option<Sampler>,
     upgrade: Option<ndt7::Begun>,
 }
@@ -60,7 +60,7 @@ impl Caller {
         is_secure: bool,
     ) -> Self {
         let now = Instant::now();
-        let state = State { until: now, latest: now + LONGEST, requests: 0, guest: None, sampler: None, upgrade: None };
+        let state = State { until: now, latest: now + LONGEST, requests: 0, other: None, sampler: None, upgrade: None };
         Self {
             server: Arc::clone(server),
             from,
@@ -91,23 +91,23 @@ impl Caller {
     }
 
     /// The connection belongs to a test: it may stay for as long as the test has something for it.
-    pub(super) fn serves(&self, guest: &Arc<Guest>) {
+    pub(super) fn serves(&self, other: &Arc<OtherTest>) {
         let mut state = self.state();
-        if state.guest.as_ref().is_none_or(|known| !Arc::ptr_eq(known, guest)) {
-            state.guest = Some(Arc::clone(guest));
+        if state.other.as_ref().is_none_or(|known| !Arc::ptr_eq(known, other)) {
+            state.other = Some(Arc::clone(other));
             state.sampler = None;
         }
         state.until = Instant::now() + self.server.settings.limits.silence;
     }
 
     /// The connection carries a download: its congestion control is chosen, and it is sampled.
-    pub(super) fn sends(&self, guest: &Arc<Guest>, congestion: &str) {
-        self.serves(guest);
+    pub(super) fn sends(&self, other: &Arc<OtherTest>, congestion: &str) {
+        self.serves(other);
         let mut state = self.state();
         if state.sampler.is_none() {
             // Where it cannot be chosen, it is the kernel's own.
             let _ = crate::load::set_congestion(&self.socket, congestion);
-            state.sampler = Sampler::new(&self.socket, 0, SendBuffer::Short, &guest.down).ok();
+            state.sampler = Sampler::new(&self.socket, 0, SendBuffer::Short, &other.down).ok();
         }
     }
 
@@ -127,8 +127,8 @@ impl Caller {
     /// Samples the load that the connection carries.
     pub(in crate::server::web) fn look(&self) {
         let mut state = self.state();
-        let State { guest: Some(guest), sampler: Some(sampler), .. } = &mut *state else { return };
-        if let Ok(Some(bytes)) = sampler.sample(&self.socket, &guest.down) {
+        let State { other: Some(other), sampler: Some(sampler), .. } = &mut *state else { return };
+        if let Ok(Some(bytes)) = sampler.sample(&self.socket, &other.down) {
             self.piece.store(bytes.clamp(SHORTEST_PIECE, PIECE_BYTES), Ordering::Relaxed);
         }
     }
@@ -162,11 +162,11 @@ impl Caller {
     /// Whether its time is over, or that of the load that it carries. After a test, it is a connection like any other.
     pub(in crate::server::web) fn is_over(&self) -> bool {
         let mut state = self.state();
-        if state.guest.as_ref().is_some_and(|guest| guest.has_ended()) {
+        if state.other.as_ref().is_some_and(|other| other.has_ended()) {
             if self.flows.load(Ordering::Relaxed) > 0 {
                 return true;
             }
-            (state.guest, state.sampler, state.requests) = (None, None, 0);
+            (state.other, state.sampler, state.requests) = (None, None, 0);
             state.latest = Instant::now() + LONGEST;
         }
         Instant::now() > state.until

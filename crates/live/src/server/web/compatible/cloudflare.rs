@@ -30,7 +30,7 @@ pub(super) async fn down(caller: &Arc<Caller>, query: Option<&str>) -> Result<Re
         Content::Whole((bytes > 0).then(|| vec![b'0'; bytes as usize].into()))
     } else {
         let flow = caller.flow(NAME, FLOWS).await?;
-        caller.sends(&flow.guest, CONGESTION);
+        caller.sends(&flow.other, CONGESTION);
         Content::Exact(Box::new(Exact::new(flow, bytes)))
     };
     Ok(timed(octets(content), asked))

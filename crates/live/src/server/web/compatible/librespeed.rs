@@ -24,7 +24,7 @@ pub(super) async fn garbage(caller: &Arc<Caller>, query: Option<&str>) -> Result
     let chunks = field(query.unwrap_or_default(), "ckSize").map_or(Some(CHUNKS[0]), |text| text.parse().ok());
     let chunks = chunks.ok_or(Refused::new(StatusCode::BAD_REQUEST, "ckSize is not a number"))?;
     let flow = caller.flow(NAME, caller.most_flows()).await?;
-    caller.sends(&flow.guest, CONGESTION);
+    caller.sends(&flow.other, CONGESTION);
     Ok(octets(Content::Exact(Box::new(Exact::new(flow, chunks.clamp(1, CHUNKS[1]) * CHUNK)))))
 }
 

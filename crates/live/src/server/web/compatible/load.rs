@@ -8,7 +8,7 @@ use bytes::Bytes;
 use hyper::body::{Body, Incoming};
 
 use super::Refused;
-use super::guests::Flow;
+use super::other_tests::Flow;
 use crate::server::web::content::Cut;
 use crate::server::web::load::Download;
 
@@ -21,7 +21,7 @@ pub(in crate::server::web) struct Exact {
 
 impl Exact {
     pub(super) fn new(flow: Flow, bytes: u64) -> Self {
-        let load = Download::new(std::sync::Arc::clone(&flow.guest.down), 0);
+        let load = Download::new(std::sync::Arc::clone(&flow.other.down), 0);
         Self { load, left: bytes, flow }
     }
 
@@ -51,10 +51,10 @@ pub(super) async fn receive(mut body: Incoming, flow: &Flow) -> Result<u64, Refu
     while let Some(frame) = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
         let frame = frame.map_err(|_| cut("the body broke off"))?;
         let bytes = frame.data_ref().map_or(0, |data| data.len() as u64);
-        flow.guest.up.has_received(bytes);
+        flow.other.up.has_received(bytes);
         received += bytes;
         flow.caller.moves();
-        if flow.guest.up.stops() {
+        if flow.other.up.stops() {
             return Err(Refused::limited("a limit of the server for a test is reached".to_owned(), super::BUSY));
         }
     }

@@ -23,7 +23,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig, frame::coding::CloseCode};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::guests::Flow;
+use super::other_tests::Flow;
 use super::{Caller, Name, Program, Refused, headers_of};
 use crate::load::{LONGEST_SLEEP, Shared, pool};
 use crate::server::web::content::Content;
@@ -99,7 +99,7 @@ pub(super) async fn open(
 pub(in crate::server::web) async fn run(begun: Begun) {
     let Begun { upgrade, flow, test, server } = begun;
     let Ok(upgraded) = upgrade.await else { return };
-    let stream = Counted { stream: hyper_util::rt::TokioIo::new(upgraded), shared: Arc::clone(&flow.guest.up) };
+    let stream = Counted { stream: hyper_util::rt::TokioIo::new(upgraded), shared: Arc::clone(&flow.other.up) };
     let longest = if test == Test::Upload { LONGEST_RECEIVED } else { LONGEST_MEASUREMENT };
     let config = WebSocketConfig::default()
         .max_message_size(Some(longest))
@@ -107,7 +107,7 @@ pub(in crate::server::web) async fn run(begun: Begun) {
         .write_buffer_size(0)
         .read_buffer_size(BUFFER);
     if test == Test::Download {
-        flow.caller.sends(&flow.guest, CONGESTION);
+        flow.caller.sends(&flow.other, CONGESTION);
     }
     let running = Running { begun: Instant::now(), moved: 0, flow, test, server };
     let socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
@@ -141,11 +141,11 @@ impl Running {
     }
 
     fn is_over(&self) -> bool {
-        self.begun.elapsed() >= TIME || self.flow.guest.has_ended() || self.flow.guest.down.stops()
+        self.begun.elapsed() >= TIME || self.flow.other.has_ended() || self.flow.other.down.stops()
     }
 
     async fn send<S: AsyncRead + AsyncWrite + Unpin>(&mut self, socket: &mut Socket<S>) -> Result<(), Error> {
-        let down = Arc::clone(&self.flow.guest.down);
+        let down = Arc::clone(&self.flow.other.down);
         let (mut sink, mut source) = socket.split();
         // What the client measured is of no use to the server, but its control frames are answered.
         let reading = async { while let Some(Ok(_)) = source.next().await {} };
@@ -181,7 +181,7 @@ impl Running {
     async fn receive<S: AsyncRead + AsyncWrite + Unpin>(&mut self, socket: &mut Socket<S>) -> Result<(), Error> {
         let mut ticks = tokio::time::interval(INTERVAL);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let first = self.flow.guest.up.received.load(std::sync::atomic::Ordering::Relaxed);
+        let first = self.flow.other.up.received.load(std::sync::atomic::Ordering::Relaxed);
         loop {
             tokio::select! {
                 message = socket.next() => match message {
@@ -191,9 +191,9 @@ impl Running {
                 },
                 _ = ticks.tick() => {
                     // Counted as they arrive: a message may be long.
-                    let received = self.flow.guest.up.received.load(std::sync::atomic::Ordering::Relaxed);
+                    let received = self.flow.other.up.received.load(std::sync::atomic::Ordering::Relaxed);
                     self.moved = received - first;
-                    if self.flow.guest.has_ended() || self.flow.guest.up.stops() {
+                    if self.flow.other.has_ended() || self.flow.other.up.stops() {
                         return Ok(());
                     }
                     // The client ends the test; its last messages may still be on their way.
@@ -215,7 +215,7 @@ impl Running {
             "ConnectionInfo": {
                 "Client": self.flow.caller.from.to_string(),
                 "Server": self.server.map(|address| address.to_string()),
-                "UUID": format!("{:016x}", self.flow.guest.id().0),
+                "UUID": format!("{:016x}", self.flow.other.id().0),
             },
             "Origin": "server",
             "Test": self.test.name(),

@@ -27,7 +27,7 @@ const TEST: &str = "test";
 /// Where the other resources are. Drafts before -03 had other names for the addresses, and some clients know only those.
 pub(super) fn config(caller: &Caller, secret: Option<&str>, name: &str) -> Result<Response<Content>, Refused> {
     // It is another test than the one that may still run, except that this address may ask again.
-    match caller.guest(Name { program: Program::Nq, number: None }) {
+    match caller.other_test(Name { program: Program::Nq, number: None }) {
         Ok(_) if !caller.asks() => return Err(Refused::limited("too many requests".to_owned(), HOUR)),
         Ok(_) => {}
         Err(refused) => return Err(refused),
@@ -69,7 +69,7 @@ pub(super) fn small(caller: &Caller, query: Option<&str>) -> Result<Response<Con
 /// The load from the server.
 pub(super) async fn large(caller: &Arc<Caller>, query: Option<&str>) -> Result<Response<Content>, Refused> {
     let flow = caller.flow(test(query), caller.most_flows()).await?;
-    caller.sends(&flow.guest, CONGESTION);
+    caller.sends(&flow.other, CONGESTION);
     Ok(octets(Content::Exact(Box::new(Exact::new(flow, LARGE_BYTES)))))
 }
 

@@ -1,8 +1,8 @@
 //! Tests of other people's programs, which have no control connection.
 //!
 //! A test is what one address asks for with one program, from the first request for load until some seconds after the last
-//! request ([`crate::server::limits::Limits::linger`]), because clients pause between download and upload. Where the program carries a number of ours along (`test` in the addresses of responsiveness), that tells two
-//! tests behind one address apart.
+//! request ([`crate::server::limits::Limits::linger`]), because clients pause between download and upload. Where the program
+//! carries a number of ours along (`test` in the addresses of responsiveness), that tells two tests behind one address apart.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -37,36 +37,36 @@ pub(super) struct Name {
 
 /// The tests that run, by their addresses.
 #[derive(Default)]
-pub(in crate::server) struct Guests {
-    tests: Mutex<HashMap<IpAddr, Arc<Guest>>>,
+pub(in crate::server) struct OtherTests {
+    tests: Mutex<HashMap<IpAddr, Arc<OtherTest>>>,
     beginning: tokio::sync::Mutex<()>,
 }
 
-impl Guests {
+impl OtherTests {
     /// Counts a connection of an address whose test runs; `false` if no test runs, or there are too many.
     pub(in crate::server) fn connects(&self, address: IpAddr, now_ns: u64) -> bool {
-        self.of(address).is_some_and(|guest| !guest.has_ended() && guest.connections().allows(now_ns))
+        self.of(address).is_some_and(|other| !other.has_ended() && other.connections().allows(now_ns))
     }
 
     /// Ends the test of an address, if there is one.
     async fn end(&self, address: IpAddr) {
-        while let Some(guest) = self.of(address) {
-            guest.is_over.store(true, Ordering::Relaxed);
+        while let Some(other) = self.of(address) {
+            other.is_over.store(true, Ordering::Relaxed);
             tokio::time::sleep(SAMPLE / 4).await;
         }
     }
 
-    fn of(&self, address: IpAddr) -> Option<Arc<Guest>> {
+    fn of(&self, address: IpAddr) -> Option<Arc<OtherTest>> {
         self.tests().get(&user(address)).cloned()
     }
 
-    fn tests(&self) -> MutexGuard<'_, HashMap<IpAddr, Arc<Guest>>> {
+    fn tests(&self) -> MutexGuard<'_, HashMap<IpAddr, Arc<OtherTest>>> {
         self.tests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A test.
-pub(super) struct Guest {
+pub(super) struct OtherTest {
     name: Name,
     session: Arc<Session>,
     /// The load from the server ...
@@ -83,7 +83,7 @@ pub(super) struct Guest {
     requests: Mutex<Messages>,
 }
 
-impl Guest {
+impl OtherTest {
     fn new(name: Name, session: &Arc<Session>, linger: Duration) -> Self {
         let mut state = session.state();
         state.begin(PhaseKind::Both);
@@ -151,32 +151,32 @@ impl Guest {
 
 /// A request for load that is answered.
 pub(super) struct Flow {
-    pub(super) guest: Arc<Guest>,
+    pub(super) other: Arc<OtherTest>,
     pub(super) caller: Arc<Caller>,
 }
 
 impl Drop for Flow {
     fn drop(&mut self) {
-        self.guest.last_ns.store(monotonic_ns(), Ordering::Relaxed);
-        self.guest.flows.fetch_sub(1, Ordering::Relaxed);
+        self.other.last_ns.store(monotonic_ns(), Ordering::Relaxed);
+        self.other.flows.fetch_sub(1, Ordering::Relaxed);
         self.caller.flows.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Caller {
     /// The running test that a request belongs to; `None`: no test runs. Refused if that of another client runs.
-    pub(super) fn guest(&self, name: Name) -> Result<Option<Arc<Guest>>, Refused> {
-        match self.server.guests.of(self.from.ip()) {
+    pub(super) fn other_test(&self, name: Name) -> Result<Option<Arc<OtherTest>>, Refused> {
+        match self.server.other_tests.of(self.from.ip()) {
             // A limit that is reached ends it with the next tick.
-            Some(guest) if guest.name == name && !guest.has_ended() && guest.outcome().is_none() => Ok(Some(guest)),
-            Some(guest) if guest.name == name => {
-                let reason = guest.outcome().map_or_else(
+            Some(other) if other.name == name && !other.has_ended() && other.outcome().is_none() => Ok(Some(other)),
+            Some(other) if other.name == name => {
+                let reason = other.outcome().map_or_else(
                     || "this test has ended".to_owned(),
                     |limit| format!("the server's limit of {limit} for a test is reached"),
                 );
-                Err(Refused::limited(reason, guest.linger))
+                Err(Refused::limited(reason, other.linger))
             }
-            Some(guest) if guest.pauses() => Ok(None),
+            Some(other) if other.pauses() => Ok(None),
             None if !self.server.queue.is_full() => Ok(None),
             _ => Err(Refused::busy()),
         }
@@ -184,10 +184,10 @@ impl Caller {
 
     /// Counts a request without load, of a test or before it; refused if there are too many, or if another test runs.
     pub(super) fn short(&self, name: Name) -> Result<(), Refused> {
-        let is_answered = match self.guest(name)? {
-            Some(guest) => {
-                self.serves(&guest);
-                guest.asks()
+        let is_answered = match self.other_test(name)? {
+            Some(other) => {
+                self.serves(&other);
+                other.asks()
             }
             None => self.asks(),
         };
@@ -196,15 +196,15 @@ impl Caller {
 
     /// Admits a request for load, of which the test may have `most` at the same time. The first one begins the test.
     pub(super) async fn flow(self: &Arc<Self>, name: Name, most: usize) -> Result<Flow, Refused> {
-        let guest = match self.guest(name)? {
-            Some(guest) => guest,
+        let other = match self.other_test(name)? {
+            Some(other) => other,
             None => {
                 // Programs open several connections at the same time, and they are one test.
-                let _one = self.server.guests.beginning.lock().await;
-                match self.guest(name)? {
-                    Some(guest) => guest,
+                let _one = self.server.other_tests.beginning.lock().await;
+                match self.other_test(name)? {
+                    Some(other) => other,
                     None => {
-                        self.server.guests.end(self.from.ip()).await;
+                        self.server.other_tests.end(self.from.ip()).await;
                         let (begun, beginning) = oneshot::channel();
                         tokio::spawn(Arc::clone(&self.server).host(self.from.ip(), name, begun));
                         let gone = || Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "the test did not begin");
@@ -214,14 +214,14 @@ impl Caller {
             }
         };
         let counted = |now: usize| (now < most).then_some(now + 1);
-        if guest.flows.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted).is_err() {
+        if other.flows.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted).is_err() {
             let reason =
                 format!("this test has {most} loads already, or another client behind your address runs a test");
-            return Err(Refused::limited(reason, guest.linger));
+            return Err(Refused::limited(reason, other.linger));
         }
-        self.serves(&guest);
+        self.serves(&other);
         self.flows.fetch_add(1, Ordering::Relaxed);
-        Ok(Flow { guest, caller: Arc::clone(self) })
+        Ok(Flow { other, caller: Arc::clone(self) })
     }
 
     /// Load requests that a test may have at the same time.
@@ -232,7 +232,12 @@ impl Caller {
 
 impl Server {
     /// Holds the turn of a test of another program until its end.
-    async fn host(self: Arc<Self>, address: IpAddr, name: Name, begun: oneshot::Sender<Result<Arc<Guest>, Refused>>) {
+    async fn host(
+        self: Arc<Self>,
+        address: IpAddr,
+        name: Name,
+        begun: oneshot::Sender<Result<Arc<OtherTest>, Refused>>,
+    ) {
         let ticket = match self.ledger.may_begin(address, monotonic_ns()) {
             Ok(()) => self.queue.enter(user(address), self.settings.limits.per_address).ok_or_else(Refused::busy),
             Err(reason) => Err(Refused::limited(reason, super::HOUR)),
@@ -252,19 +257,19 @@ impl Server {
             }
         };
         log(format_args!("a test of another program begins; {} waiting", self.queue.waiting()));
-        let guest = Arc::new(Guest::new(name, &running.session, self.settings.limits.linger));
-        self.guests.tests().insert(user(address), Arc::clone(&guest));
-        let _ = begun.send(Ok(Arc::clone(&guest)));
+        let other = Arc::new(OtherTest::new(name, &running.session, self.settings.limits.linger));
+        self.other_tests.tests().insert(user(address), Arc::clone(&other));
+        let _ = begun.send(Ok(Arc::clone(&other)));
         let mut ticks = tokio::time::interval(SAMPLE);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let limit = loop {
             ticks.tick().await;
             // Nobody asks for these records.
-            guest.down.take_log();
-            if let Some(limit) = guest.outcome() {
+            other.down.take_log();
+            if let Some(limit) = other.outcome() {
                 break Some(limit);
             }
-            if !guest.goes_on() {
+            if !other.goes_on() {
                 break None;
             }
         };
@@ -272,10 +277,10 @@ impl Server {
         drop(ticket);
         memory::release();
         // The connections that a limit has cut off get the reason, and do not begin the next test.
-        let until = tokio::time::Instant::now() + guest.linger;
-        while limit.is_some() && !guest.is_over.load(Ordering::Relaxed) && tokio::time::Instant::now() < until {
+        let until = tokio::time::Instant::now() + other.linger;
+        while limit.is_some() && !other.is_over.load(Ordering::Relaxed) && tokio::time::Instant::now() < until {
             ticks.tick().await;
         }
-        self.guests.tests().remove(&user(address));
+        self.other_tests.tests().remove(&user(address));
     }
 }
