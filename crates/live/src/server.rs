@@ -232,7 +232,7 @@ pub async fn serve_after(
     let stop = Arc::new(AtomicBool::new(false));
     let threads = sockets.udp.into_iter().map(|socket| answer_probes(Arc::new(socket), &server, &stop)).collect();
     let mut responders = Responders { server: Arc::clone(&server), stop, threads };
-    let _announcement = server.settings.announce.then(|| announce::Announcement::start(&addresses));
+    let mut announcement = server.settings.announce.then(|| announce::Announcement::start(&addresses)).flatten();
     ready(&addresses);
     notify::notify("READY=1");
     let mut tasks = JoinSet::new();
@@ -253,7 +253,13 @@ pub async fn serve_after(
         tokio::select! {
             () = ends.next() => break,
             () = next(&mut hangups) => server.reload(),
-            _ = upgrades.recv() => server.hand_over(&mut kept, &mut responders, &mut tasks).await,
+            _ = upgrades.recv() => {
+                server.hand_over(&mut kept, &mut responders, &mut tasks).await;
+                if server.successor.get().is_some() {
+                    // Taken back now, it is followed by the new process's second announcement (RFC 6762, section 8.3).
+                    drop(announcement.take());
+                }
+            }
             () = server.finished.notified(), if server.settings.once => {
                 server.let_pages_end().await;
                 return Ok(());
