@@ -14,33 +14,10 @@ from pathlib import Path
 import bufferscope as bs
 from bufferscope.analysis.fixing.improvement import Compared, compared, goodput_bps
 from bufferscope.store.run import Run
-from predictions import measure
+from predictions import PATH, measure
 
 FLOWS = 4
 SHORTER, SHORT_NS, GOODPUT = 0.2, 10e6, 0.9
-PATH = """
-title = "A line whose queue is cured"
-duration = "300s"
-[[link]]
-name = "home"
-ends = ["h1", "r1"]
-[[link]]
-name = "wan"
-ends = ["r1", "m1"]
-[[link]]
-name = "line"
-ends = ["m1", "p1"]
-{line}
-[[link]]
-name = "path"
-ends = ["p1", "h2"]
-delay = "10ms"
-[[traffic]]
-name = "ping"
-kind = "ping"
-from = "h1"
-to = "h2"
-"""
 UP = '{ rate = "8mbit", queue = { qdisc = "bfifo", limit = "300000b" } }'
 DOWN = '{ rate = "25mbit", queue = { qdisc = "bfifo", limit = "900000b" } }'
 
@@ -77,7 +54,7 @@ def tried(place: Place, margin: float | None, before: Run, directory: Path) -> S
 
 def experiment(place: Place) -> str:
     """The experiment file of the path."""
-    return PATH.format(line=place.line)
+    return PATH.format(title="A line whose queue is cured", home="", wan="", line=place.line, delay='delay = "10ms"')
 
 
 def row(each: Compared) -> tuple[str, bool]:

@@ -39,7 +39,7 @@ OF_ENGINE: Mapping[str, Sequence[str]] = {"guest": tuple(CHANGES), "host": ("sho
 """The kernel of this machine may have neither cake nor fq_codel."""
 FRAME = 1514
 PATH = """
-title = "A line whose queue is changed"
+title = "{title}"
 duration = "300s"
 [[link]]
 name = "home"
@@ -52,8 +52,7 @@ ends = ["r1", "m1"]
 [[link]]
 name = "line"
 ends = ["m1", "p1"]
-forward = {{ rate = "{up_kbit}kbit", queue = {queue_up} }}
-reverse = {{ rate = "{down_kbit}kbit", queue = {queue_down} }}
+{line}
 [[link]]
 name = "path"
 ends = ["p1", "h2"]
@@ -147,13 +146,13 @@ def experiment(plan: Plan, change: str = "", shaper_kbit: int = 0) -> str:
         queue = '{ qdisc = "fq_codel" }'
     plain = '{ qdisc = "pfifo", limit = "1000p" }'
     shaper = f'rate = "1gbit", queue = {{ qdisc = "cake", bandwidth = "{shaper_kbit}kbit"'
+    up, down = (queue, plain) if plan.way == "up" else (plain, queue)
     return PATH.format(
+        title="A line whose queue is changed",
         home=f"reverse = {{ {shaper}, ingress = true }} }}" if change == "cake" and plan.way == "down" else "",
         wan=f"forward = {{ {shaper} }} }}" if change == "cake" and plan.way == "up" else "",
-        up_kbit=plan.up_kbit,
-        down_kbit=plan.down_kbit,
-        queue_up=queue if plan.way == "up" else plain,
-        queue_down=queue if plan.way == "down" else plain,
+        line=f'forward = {{ rate = "{plan.up_kbit}kbit", queue = {up} }}\n'
+        f'reverse = {{ rate = "{plan.down_kbit}kbit", queue = {down} }}',
         delay=f'delay = "{plan.delay_ms}ms"' if plan.delay_ms else "",
     )
 

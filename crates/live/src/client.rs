@@ -13,7 +13,6 @@ use crate::wire::load::SendBuffer;
 use crate::wire::token::Token;
 
 pub mod control;
-mod distance;
 pub mod exchanges;
 mod first_hop;
 mod flood;

@@ -13,10 +13,12 @@ use nix::poll::{PollFd, PollFlags, PollTimeout};
 use crate::records::{FlowRow, StageRow};
 use crate::time::MS;
 
+mod counted;
 mod pace;
 mod receiver;
 mod sender;
 
+pub use counted::Counted;
 pub use pace::{Budget, Pace};
 pub use receiver::receive;
 pub use sender::send;

@@ -570,7 +570,7 @@ async fn an_ndt7_client_that_never_reads_or_never_closes_is_cut_off() {
     let server = Server::start(open);
     let begun = Instant::now();
     let download = ndt7(&server, "/ndt/v7/download", Some(NDT7), None).await.unwrap();
-    // Nobody reads: the server ends it, and the next one has its turn.
+    // The client reads nothing: the server ends the test, and the next one has its turn.
     let mut upload = loop {
         match ndt7(&server, "/ndt/v7/upload", Some(NDT7), None).await {
             Ok(upload) => break upload,
@@ -856,7 +856,7 @@ async fn slow_readers_and_unread_uploads_take_no_memory() {
     tokio::time::sleep(Duration::from_millis(500)).await;
     let before = resident();
     for _ in 0..15 {
-        // Windows as large as can be, and nobody who reads.
+        // The largest windows, and no reads.
         let mut stream = raw(program.address, &program.token, &[0, 4, 0x7f, 0xff, 0xff, 0xff]).await;
         stream.write_all(&frame(8, 0, 0, &0x7fff_0000_u32.to_be_bytes())).await.unwrap();
         stream.write_all(&load(100)).await.unwrap();

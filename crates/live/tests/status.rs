@@ -125,9 +125,9 @@ fn the_program_prints_the_state_of_a_server_and_says_if_there_is_none() {
     assert!(text.contains("0 running, 0 waiting; 0 done") && text.contains("3 monitors; a test: 180 s"), "{text}");
     let json: Status = serde_json::from_slice(&ask(server.address.port(), &["--json"]).stdout).unwrap();
     assert_eq!(json.pid, server.child.id());
-    let nobody = ask(free().port(), &[]);
-    assert!(!nobody.status.success());
-    assert!(String::from_utf8(nobody.stderr).unwrap().contains("no server on this machine"));
+    let absent = ask(free().port(), &[]);
+    assert!(!absent.status.success());
+    assert!(String::from_utf8(absent.stderr).unwrap().contains("no server on this machine"));
 }
 
 #[test]

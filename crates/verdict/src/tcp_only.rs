@@ -65,7 +65,7 @@ pub(crate) fn marked(mut verdict: Verdict, has_hops: bool) -> Verdict {
     verdict
 }
 
-/// Nobody knows in which direction a handshake was lost.
+/// Removes the losses of each direction: those of handshakes have none.
 pub(crate) fn without_directions_of_losses(verdict: &mut Verdict) {
     for phase in &mut verdict.phases {
         for numbers in &mut phase.numbers.directions {

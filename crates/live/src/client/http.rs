@@ -82,7 +82,7 @@ pub struct Origin {
     pub tls: Option<Arc<ClientConfig>>,
 }
 
-/// The host of a URL without the brackets of an IPv6 address, and its port; `None` if one of them is none.
+/// The host of a URL without the brackets of an IPv6 address, and its port; `None` if it has no valid ones.
 pub fn host_and_port(url: &Uri) -> Option<(&str, u16)> {
     let default = match url.scheme_str()? {
         "http" | "ws" => 80,

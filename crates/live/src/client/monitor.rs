@@ -1,5 +1,5 @@
-//! `bufferscope-live measure --continuous`: a connection that is watched for hours with few probes, and with load only if that is
-//! asked for. Its memory is bounded: a sample is passed on as soon as it is answered or counts as lost.
+//! `bufferscope-live measure --continuous`: watches a connection for hours with few probes, and with load only on request.
+//! Its memory is bounded: a sample is passed on as soon as it is answered or counts as lost.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};

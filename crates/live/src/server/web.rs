@@ -65,6 +65,23 @@ pub(super) fn is_http(first: u8) -> bool {
     first.is_ascii_uppercase() && first != crate::wire::load::MAGIC[0]
 }
 
+/// Serves a connection until it ends, or until `is_over`, which is asked ten times a second; returns whether it ended.
+async fn ends_by_itself(connection: impl Future, mut is_over: impl FnMut() -> bool) -> bool {
+    let mut connection = std::pin::pin!(connection);
+    let mut ticks = tokio::time::interval(SAMPLE);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = &mut connection => return true,
+            _ = ticks.tick() => {
+                if is_over() {
+                    return false;
+                }
+            }
+        }
+    }
+}
+
 /// Sends at once, and gives up a peer that acknowledges nothing.
 fn prepare(socket: &OwnedFd) -> nix::Result<()> {
     use nix::sys::socket::{setsockopt, sockopt};
@@ -115,22 +132,14 @@ impl Server {
             .max_header_size(LONGEST_HEAD)
             .max_headers(MOST_HEADERS)
             .max_buf_size(BUFFER_BYTES);
-        {
-            let mut connection = std::pin::pin!(http.serve_connection(TokioIo::new(stream), service).with_upgrades());
-            let mut ticks = tokio::time::interval(SAMPLE);
-            ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-            loop {
-                tokio::select! {
-                    _ = &mut connection => break,
-                    _ = ticks.tick() => {
-                        visit.look();
-                        caller.look();
-                        if visit.is_over() && caller.is_over() {
-                            return;
-                        }
-                    }
-                }
-            }
+        let connection = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
+        let is_over = || {
+            visit.look();
+            caller.look();
+            visit.is_over() && caller.is_over()
+        };
+        if !ends_by_itself(connection, is_over).await {
+            return;
         }
         if let Some(begun) = caller.upgrade() {
             ndt7::run(begun).await;

@@ -51,7 +51,8 @@ class QueueEvidence:
     """What the data show of the queue of a direction."""
 
     kind: QueueKind
-    """`tail_drop`, `managed` (flow queueing) or `unknown`; `any`: there is one, and only models tell of which kind."""
+    """`tail_drop`, `managed` (flow queueing) or `unknown`; `any`: there is a queue, and comparing models shows its
+    kind."""
     full_ns: int | None = None
     """The delay that it adds when it is full, in ns."""
     note: str | None = None

@@ -38,7 +38,7 @@ pub(super) struct Load {
     plan: Plan,
     shared: Arc<Shared>,
     /// What a server of ndt7 says of its downloads.
-    told: Arc<Mutex<Vec<FlowRow>>>,
+    reported: Arc<Mutex<Vec<FlowRow>>>,
     connections: Connections,
     tasks: JoinSet<Result<(), HttpError>>,
     /// Connections that were asked for.
@@ -86,7 +86,7 @@ impl Load {
         Self {
             plan,
             shared: Arc::default(),
-            told: Arc::default(),
+            reported: Arc::default(),
             connections: Connections::default(),
             tasks: JoinSet::new(),
             flows: 0,
@@ -107,10 +107,10 @@ impl Load {
     pub(super) fn add(&mut self, more: u16) {
         for number in self.flows..self.flows + more {
             let (plan, shared, connections) = (self.plan.clone(), Arc::clone(&self.shared), self.connections.clone());
-            let told = Arc::clone(&self.told);
+            let reported = Arc::clone(&self.reported);
             self.tasks.spawn(async move {
                 match plan.is_ndt7 {
-                    true => ndt7(&plan, &shared, &connections, &told).await,
+                    true => ndt7(&plan, &shared, &connections, &reported).await,
                     false => run(&plan, number, &shared, &connections).await,
                 }
             });
@@ -120,7 +120,7 @@ impl Load {
 
     /// Samples the connections. Those of a download are described by their round-trip times alone, because their sender is the server.
     pub(super) fn sample(&mut self, of_downloads: &mut Vec<FlowRow>) {
-        of_downloads.append(&mut self.told.lock().unwrap_or_else(PoisonError::into_inner));
+        of_downloads.append(&mut self.reported.lock().unwrap_or_else(PoisonError::into_inner));
         let (mut open, t_ns) = (self.connections.lock(), realtime_ns());
         for one in open.iter_mut() {
             if let Some(sampler) = &mut one.sampler
@@ -144,7 +144,7 @@ impl Load {
         }
     }
 
-    /// Payload that has arrived: of a download here, of an upload as far as it is acknowledged.
+    /// Payload in bytes: what a download has received, or what the server has acknowledged of an upload.
     pub(super) fn bytes(&self) -> u64 {
         match self.plan.direction {
             Direction::Down => self.shared.received.load(std::sync::atomic::Ordering::Relaxed),
@@ -197,7 +197,7 @@ async fn ndt7(
     plan: &Plan,
     shared: &Arc<Shared>,
     connections: &Connections,
-    told: &Mutex<Vec<FlowRow>>,
+    reported: &Mutex<Vec<FlowRow>>,
 ) -> Result<(), HttpError> {
     let (test, socket) = Test::open(&plan.origin, &plan.url, plan.direction, &plan.congestion, shared).await?;
     let sampler = match plan.direction {
@@ -206,7 +206,7 @@ async fn ndt7(
     };
     let tuning = Arc::default();
     connections.lock().push(Open { number: 0, socket, requests: None, tuning, sampler, acknowledged: 0 });
-    let row = |row| told.lock().unwrap_or_else(PoisonError::into_inner).push(row);
+    let row = |row| reported.lock().unwrap_or_else(PoisonError::into_inner).push(row);
     match plan.direction {
         Direction::Down => test.download(row).await,
         Direction::Up => test.upload(shared).await,

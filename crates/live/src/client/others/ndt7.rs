@@ -1,11 +1,8 @@
 //! A client of ndt7, Measurement Lab's test of goodput: one WebSocket for a download, one for an upload, 10 s each. The server
 //! reports its `TCP_INFO` in messages among the data.
 
-use std::io;
 use std::os::fd::OwnedFd;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bufferscope_verdict::input::Direction;
@@ -14,7 +11,7 @@ use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use hyper::{Request, Uri};
 use serde::Deserialize;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout};
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
@@ -22,7 +19,7 @@ use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use crate::client::http::{HttpError, Origin, PATIENCE, Purpose, connect, host_and_port, secure};
-use crate::load::{Shared, pool};
+use crate::load::{Counted, Shared, pool};
 use crate::records::FlowRow;
 use crate::time::realtime_ns;
 
@@ -110,8 +107,8 @@ pub fn row(text: &str, t_ns: u64) -> Option<FlowRow> {
 
 /// A test that has begun.
 pub(super) struct Test {
-    sink: SplitSink<WebSocketStream<Counted>, Message>,
-    stream: SplitStream<WebSocketStream<Counted>>,
+    sink: SplitSink<WebSocketStream<Counted<Box<dyn Stream>>>, Message>,
+    stream: SplitStream<WebSocketStream<Counted<Box<dyn Stream>>>>,
 }
 
 impl Test {
@@ -133,7 +130,7 @@ impl Test {
                 Some(tls) => Box::new(secure(tls, &origin.name, tcp).await?),
                 None => Box::new(tcp),
             };
-            let counted = Counted { stream, shared: Arc::clone(shared) };
+            let counted = Counted::new(stream, shared);
             let config = WebSocketConfig::default()
                 .max_message_size(Some(LONGEST_MESSAGE))
                 .max_frame_size(Some(LONGEST_MESSAGE));
@@ -145,8 +142,8 @@ impl Test {
         timeout(PATIENCE, opening).await.unwrap_or(Err(HttpError::Silent(origin.address)))
     }
 
-    /// Receives until the server ends the test. Its messages go to `told`.
-    pub(super) async fn download(mut self, mut told: impl FnMut(FlowRow)) -> Result<(), HttpError> {
+    /// Receives until the server ends the test. Its messages go to `report`.
+    pub(super) async fn download(mut self, mut report: impl FnMut(FlowRow)) -> Result<(), HttpError> {
         let mut rows = 0;
         let until = Instant::now() + LONGEST;
         while let Ok(message) = tokio::time::timeout_at(until, self.stream.next()).await {
@@ -154,7 +151,7 @@ impl Test {
                 Some(Ok(Message::Text(text))) => {
                     if let Some(row) = row(&text, realtime_ns()).filter(|_| rows < MOST_ROWS) {
                         rows += 1;
-                        told(row);
+                        report(row);
                     }
                 }
                 Some(Ok(Message::Close(_)) | Err(tungstenite::Error::ConnectionClosed)) | None => return Ok(()),
@@ -229,35 +226,6 @@ fn described(error: tungstenite::Error) -> HttpError {
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
-
-/// A connection whose bytes are counted as they arrive: messages become long.
-pub(super) struct Counted {
-    stream: Box<dyn Stream>,
-    shared: Arc<Shared>,
-}
-
-impl AsyncRead for Counted {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let before = into.filled().len();
-        let read = Pin::new(&mut self.stream).poll_read(context, into);
-        self.shared.has_received((into.filled().len() - before) as u64);
-        read
-    }
-}
-
-impl AsyncWrite for Counted {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! A running test: its phases, its load and probes, and what it records.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bufferscope_verdict::input::{Direction, GoodputSample, Parameters, Phase, Protocol};
@@ -14,9 +14,10 @@ use crate::client::level::{AT_LEAST_NS, has_levelled};
 use crate::client::observe::{handshakes, tcp_probes};
 use crate::client::prober::{self, SharedLog};
 use crate::client::rates::Rates;
-use crate::client::{Event, Measurement, OtherServer, PhaseRecord, Progress, distance, first_hop};
+use crate::client::{Event, Measurement, OtherServer, PhaseRecord, Progress, first_hop};
 use crate::local::{EndFacts, Local};
 use crate::records::{EndRecords, FlowRow, GoodputRow, LocalRow};
+use crate::syn_ladder;
 use crate::time::{ClockWatch, MS, Readings, SECOND, monotonic_ns, realtime_ns};
 use crate::wire::SessionId;
 use crate::wire::control::PhaseKind;
@@ -453,7 +454,14 @@ impl Stage {
 
 /// Finds the distance to the server, and then probes the hops before it on threads of their own.
 async fn probe_hops(server: std::net::SocketAddr, log: SharedLog, stop: Arc<AtomicBool>) {
-    let Some(found) = distance::to(server).await else { return };
+    let asked = Arc::clone(&stop);
+    let searching = tokio::task::spawn_blocking(move || {
+        let found = Mutex::default();
+        // Each hop once: only the distance is of interest here.
+        let _ = syn_ladder::run(server, Some(1), &asked, &found);
+        found.into_inner().unwrap_or_else(PoisonError::into_inner).distance
+    });
+    let Ok(Some(found)) = searching.await else { return };
     let settings = prober::Settings {
         server,
         session: SessionId(realtime_ns()),

@@ -140,7 +140,7 @@ impl Predecessor {
             return false;
         }
         let is_its = tokio::time::timeout_at(until, self.owns(stream, from, first)).await.unwrap_or(false);
-        // It reads at once; if it does not, nobody must wait for it.
+        // The old process reads at once. If it does not, this one does not wait for it.
         is_its && self.link.try_send(&Reply::Connection { from }, &[stream.as_fd()]).is_ok()
     }
 

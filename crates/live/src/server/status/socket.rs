@@ -40,7 +40,7 @@ pub(in crate::server) async fn show(server: Arc<Server>, listener: StdListener) 
     };
     loop {
         match listener.accept().await {
-            // One after the other: nobody waits for long, and nobody can hold many descriptors.
+            // One after the other: each is served in a moment, and none can hold many descriptors.
             Ok((stream, _)) if may_see(&stream) => {
                 let _ = tokio::time::timeout(PATIENCE, answer(&server, stream)).await;
             }

@@ -22,10 +22,10 @@ use tokio::task::JoinSet;
 use tokio_rustls::server::TlsStream;
 
 use super::{Caller, answer};
+use crate::server::Server;
 use crate::server::gate::Pass;
 use crate::server::web::content::Content;
-use crate::server::web::{LONGEST_HEAD, files, prepare};
-use crate::server::{SAMPLE, Server};
+use crate::server::web::{LONGEST_HEAD, ends_by_itself, files, prepare};
 
 /// Requests of a connection at the same time. Its probes of responsiveness wait as long as the load of the connection.
 const STREAMS: u32 = 128;
@@ -72,20 +72,12 @@ impl Server {
             .max_local_error_reset_streams(RESET_BY_SERVER)
             .max_header_list_size(LONGEST_HEAD as u32)
             .header_table_size(TABLE);
-        let mut connection = std::pin::pin!(http.serve_connection(TokioIo::new(stream), service));
-        let mut ticks = tokio::time::interval(SAMPLE);
-        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                _ = &mut connection => break,
-                _ = ticks.tick() => {
-                    caller.look();
-                    if caller.is_over() {
-                        break;
-                    }
-                }
-            }
-        }
+        let connection = http.serve_connection(TokioIo::new(stream), service);
+        ends_by_itself(connection, || {
+            caller.look();
+            caller.is_over()
+        })
+        .await;
         tasks.end();
         drop(pass);
     }

@@ -2,11 +2,8 @@
 //!
 //! Its documents name BBR, which keeps queues short: its numbers are about goodput and say little about delay under load.
 
-use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bufferscope_endpoint::socket::tcp_info;
@@ -17,7 +14,7 @@ use hyper::header::{self, HeaderMap};
 use hyper::upgrade::OnUpgrade;
 use hyper::{Request, Response, StatusCode};
 use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig, frame::coding::CloseCode};
@@ -25,7 +22,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::other_tests::Flow;
 use super::{Caller, Name, Program, Refused, headers_of};
-use crate::load::{LONGEST_SLEEP, Shared, pool};
+use crate::load::{Counted, LONGEST_SLEEP, pool};
 use crate::server::web::content::Content;
 use crate::server::web::requests::websocket;
 
@@ -99,7 +96,7 @@ pub(super) async fn open(
 pub(in crate::server::web) async fn run(begun: Begun) {
     let Begun { upgrade, flow, test, server } = begun;
     let Ok(upgraded) = upgrade.await else { return };
-    let stream = Counted { stream: hyper_util::rt::TokioIo::new(upgraded), shared: Arc::clone(&flow.other.up) };
+    let stream = Counted::new(hyper_util::rt::TokioIo::new(upgraded), &flow.other.up);
     let longest = if test == Test::Upload { LONGEST_RECEIVED } else { LONGEST_MEASUREMENT };
     let config = WebSocketConfig::default()
         .max_message_size(Some(longest))
@@ -236,38 +233,5 @@ impl Running {
             });
         }
         measurement
-    }
-}
-
-/// A connection whose received bytes are counted as they arrive.
-struct Counted<S> {
-    stream: S,
-    shared: Arc<Shared>,
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
-        self.shared.has_received((buffer.filled().len() - before) as u64);
-        read
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }

@@ -264,7 +264,7 @@ impl Server {
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let limit = loop {
             ticks.tick().await;
-            // Nobody asks for these records.
+            // These clients do not ask for records.
             other.down.take_log();
             if let Some(limit) = other.outcome() {
                 break Some(limit);
