@@ -1,16 +1,14 @@
 //! Floods of UDP packets: only with the server's consent, only to an address that has proved itself, and only for a while.
 
-mod common;
-
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
+use crate::common::{PATIENCE, Prober, Server, short};
 use bufferscope_live::client::control::Control;
 use bufferscope_live::client::measure;
 use bufferscope_live::wire::control::{Answer, PhaseKind, Request, Welcome};
 use bufferscope_live::wire::probe::{Cookie, FLOOD_BYTES, Kind, Packet};
 use bufferscope_verdict::input::Direction;
-use common::{PATIENCE, Prober, Server, short};
 
 const HERE: [u8; 4] = [127, 0, 0, 1];
 const ELSEWHERE: [u8; 4] = [127, 0, 0, 2];

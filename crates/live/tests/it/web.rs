@@ -1,10 +1,8 @@
 //! The page: a browser's requests, its whole test, and what browsers may not do. `docs/serve.md` lists the tests of abuse.
 
-mod common;
-
 use std::time::{Duration, Instant};
 
-use common::{PATIENCE, Server, connect_from};
+use crate::common::{PATIENCE, Server, connect_from};
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -290,7 +288,7 @@ async fn a_page_that_never_reads_is_cut_off_when_its_phase_ends() {
     enter_phase(&mut control, "idle").await;
     let is_cut =
         |load: &TcpStream| load.try_write(b"x").is_err_and(|error| error.kind() != std::io::ErrorKind::WouldBlock);
-    common::until("all of them are cut off", || held.iter().all(is_cut)).await;
+    crate::common::until("all of them are cut off", || held.iter().all(is_cut)).await;
 }
 
 #[tokio::test]

@@ -1,17 +1,15 @@
 //! What a server does with clients that take more than they may. `docs/serve.md` lists the tests of this file.
 
-mod common;
-
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::common::{PATIENCE, Prober, Program, Server, connect_from, enter_from, opening, program};
 use bufferscope_live::client::control::{ConnectError, Control, secure};
 use bufferscope_live::wire::control::{Answer, LONGEST_ANSWER, PROTOCOL, PhaseKind, Request, receive, send};
 use bufferscope_live::wire::load::{ACCEPTED, Purpose, REFUSED};
 use bufferscope_live::wire::probe::{Kind, PACKET_BYTES};
-use common::{PATIENCE, Prober, Program, Server, connect_from, enter_from, opening, program};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -78,7 +76,7 @@ async fn an_address_has_a_bounded_number_of_clients_and_of_tests() {
     let told = Arc::clone(&waits);
     let queued = move |_| told.store(true, Ordering::Relaxed);
     let second = tokio::spawn(async move { enter_from(HERE.into(), address, &token, queued).await });
-    common::until("the second waits", || waits.load(Ordering::Relaxed)).await;
+    crate::common::until("the second waits", || waits.load(Ordering::Relaxed)).await;
     let refused = server.enter().await.unwrap_err().to_string();
     assert!(refused.contains("too many clients"), "{refused}");
     drop(first);
@@ -192,7 +190,7 @@ async fn a_client_that_sends_but_never_reads_keeps_no_thread_and_no_turn() {
     };
     assert!(server.uses()[1] > threads);
     send(&mut control, &Request::Phase { phase: PhaseKind::Idle }).await.unwrap();
-    common::until("the load's thread has ended", || server.uses()[1] == threads).await;
+    crate::common::until("the load's thread has ended", || server.uses()[1] == threads).await;
     send(&mut control, &Request::Finish).await.unwrap();
     let next = Control::connect(server.address, &server.token, |_| {});
     assert!(tokio::time::timeout(PATIENCE, next).await.expect("its turn").is_ok());
@@ -246,7 +244,7 @@ async fn phases_without_end_do_not_make_threads_without_end() {
     }
     assert!(most > threads && most <= threads + 3 * FLOWS, "{most} threads, {threads} before");
     drop(control);
-    common::until("the threads have ended", || server.uses()[1] == threads).await;
+    crate::common::until("the threads have ended", || server.uses()[1] == threads).await;
 }
 
 #[tokio::test]
@@ -310,7 +308,7 @@ async fn the_servers_own_probes_stop_with_the_clients_and_with_the_control_conne
     // At most the one that the last request has paid for.
     assert!(std::iter::from_fn(|| client.receive()).count() <= 1);
     drop(control);
-    common::until("the session has ended", || {
+    crate::common::until("the session has ended", || {
         client.ask(cookie);
         client.receive().is_none()
     })

@@ -1,19 +1,17 @@
 //! Connections that are watched for a long time.
 
-mod common;
-
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::common::{PATIENCE, Prober, Program, Server, enter_from, until};
 use bufferscope_live::client::control::{ConnectError, Control};
 use bufferscope_live::client::monitor::{Happening, Settings, Watched, monitor};
 use bufferscope_live::wire::control::{Answer, PhaseKind, Request};
 use bufferscope_live::wire::token::Token;
 use bufferscope_verdict::input::Phase;
 use bufferscope_verdict::monitor::{Episode, EpisodeKind};
-use common::{PATIENCE, Prober, Program, Server, enter_from, until};
 
 /// What a monitor has handed over.
 #[derive(Default)]
@@ -190,7 +188,7 @@ async fn a_monitor_that_floods_gets_few_answers_and_its_rows_are_bounded() {
 async fn a_test_with_load_is_made_when_it_is_due() {
     let server = Server::start(|_| {});
     let (stop, address) = (AtomicBool::new(false), Arc::new(std::sync::Mutex::new(server.address)));
-    let load = common::short(server.address, &server.token, &[PhaseKind::Idle, PhaseKind::Download]);
+    let load = crate::common::short(server.address, &server.token, &[PhaseKind::Idle, PhaseKind::Download]);
     let each = |seen: &Seen| stop.store(seen.loaded > 0 && seen.episodes.len() > 1, Ordering::Relaxed);
     let every = Duration::from_secs(3);
     let (watched, seen) =

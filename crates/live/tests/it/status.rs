@@ -1,16 +1,14 @@
 //! The state of a server: who may see it, and what it counts.
 
-mod common;
-
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 
+use crate::common::{PATIENCE, Program, Server, connect_from, program};
 use bufferscope_live::client::control::{ConnectError, Control};
 use bufferscope_live::server::status::{Status, socket};
 use bufferscope_live::wire::control::{PhaseKind, Request};
 use bufferscope_live::wire::token::Token;
-use common::{PATIENCE, Program, Server, connect_from, program};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 async fn status(server: &Server) -> Status {

@@ -1,5 +1,5 @@
 //! A server in this process or as a program of its own, and clients of every kind.
-#![allow(dead_code, unreachable_pub, reason = "each file of tests uses a part")]
+#![allow(unreachable_pub, reason = "the modules beside this one use it")]
 
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -16,6 +16,8 @@ use bufferscope_live::wire::load::{Key, Opening, Purpose, SendBuffer};
 use bufferscope_live::wire::probe::{Cookie, Kind, PACKET_BYTES, Packet};
 use bufferscope_live::wire::token::Token;
 use tokio::net::{TcpSocket, TcpStream};
+
+pub mod nq;
 
 /// What takes longer than this on any machine has failed.
 pub const PATIENCE: Duration = Duration::from_secs(30);

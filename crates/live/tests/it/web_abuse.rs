@@ -1,10 +1,8 @@
 //! Clients of HTTP and WebSockets that take more than they may. `docs/serve.md` lists the tests of this file.
 
-mod common;
-
 use std::time::{Duration, Instant};
 
-use common::{PATIENCE, Server, connect_from};
+use crate::common::{PATIENCE, Server, connect_from};
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -1,17 +1,15 @@
 //! What happens to a test if an end fails or the path changes.
 
-mod common;
-
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::common::{PATIENCE, Program, Server, short};
 use bufferscope_live::client::{Event, Measurement, Settings, measure};
 use bufferscope_live::records::AnswerKind;
 use bufferscope_live::time::realtime_ns;
 use bufferscope_live::wire::control::PhaseKind;
-use common::{PATIENCE, Program, Server, short};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -1,16 +1,14 @@
 //! Other people's clients: what they are answered over HTTP/1.1 and HTTP/2, and what they may not do. `docs/serve.md`
 //! lists the tests of abuse.
 
-mod common;
-
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::common::{PATIENCE, Program, Server, connect_from};
 use bufferscope_live::server::Settings;
 use bufferscope_live::wire::token::Token;
 use bytes::Bytes;
-use common::{PATIENCE, Program, Server, connect_from};
 use futures_util::{SinkExt, StreamExt};
 use h2::client::SendRequest;
 use h2::{Reason, RecvStream};
@@ -315,7 +313,7 @@ async fn another_programs_test_has_one_turn_and_one_set_of_limits_with_all_other
         }
     }
     let (address, token) = (server.address, server.token.clone());
-    let waiting = tokio::spawn(async move { common::enter_from(HERE.into(), address, &token, |_| {}).await });
+    let waiting = tokio::spawn(async move { crate::common::enter_from(HERE.into(), address, &token, |_| {}).await });
     assert_eq!(got(&mut client, &server, &small).await.status(), 200);
     let mut second = client_from(HERE, &server).await;
     let more = got(&mut second, &server, &large).await;

@@ -1,7 +1,5 @@
 //! Upgrades without cutting a test, and ends that let tests end.
 
-mod common;
-
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
@@ -11,11 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::common::{PATIENCE, Prober, Program, program, short};
 use bufferscope_live::client::control::{ConnectError, Control, pinned};
 use bufferscope_live::client::measure;
 use bufferscope_live::server::status::{Status, socket};
 use bufferscope_live::wire::control::{Answer, PhaseKind};
-use common::{PATIENCE, Prober, Program, program, short};
 use futures_util::{SinkExt, StreamExt};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -129,13 +127,13 @@ async fn those_who_wait_keep_their_order_and_accounts_are_handed_over() {
     };
     let [second_at, third_at] = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
     let second = wait(&second_at);
-    common::until("the second one waits", || second_at.load(Ordering::Relaxed) == 1).await;
+    crate::common::until("the second one waits", || second_at.load(Ordering::Relaxed) == 1).await;
     let _new = upgrade(&server).await;
     let third = wait(&third_at);
-    common::until("the third one waits", || third_at.load(Ordering::Relaxed) == 2).await;
+    crate::common::until("the third one waits", || third_at.load(Ordering::Relaxed) == 2).await;
     drop(first);
     let second = second.await.unwrap().unwrap();
-    common::until("it is the next", || third_at.load(Ordering::Relaxed) == 1).await;
+    crate::common::until("it is the next", || third_at.load(Ordering::Relaxed) == 1).await;
     drop(second);
     let third = third.await.unwrap();
     // The accounts are those of the moment of the upgrade: one test had begun.
@@ -241,7 +239,7 @@ async fn a_new_program_that_does_not_start_changes_nothing_and_the_service_manag
     std::fs::write(&wrong, "#!/bin/sh\ntouch \"$0.ran\"\nexit 1\n").unwrap();
     install(&wrong, &installed);
     signal(&server, Signal::SIGUSR2);
-    common::until("the wrong program has run", || {
+    crate::common::until("the wrong program has run", || {
         installed.with_extension("ran").exists() || directory.path().join("bufferscope-live.ran").exists()
     })
     .await;

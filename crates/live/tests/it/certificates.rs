@@ -1,16 +1,14 @@
 //! Certificates from files, beside the server's own one.
 
-mod common;
-
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::common::{PATIENCE, Program, Server, program};
 use bufferscope_live::client::control::Control;
 use bufferscope_live::server::certificate::Files;
-use common::{PATIENCE, Program, Server, program};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 use tokio::net::TcpStream;

@@ -1,11 +1,9 @@
 //! Tests with a server of responsiveness that is not one of bufferscope, and that may misbehave.
 
-#[path = "common/nq.rs"]
-mod nq;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::common::nq::{Fault, NqServer};
 use bufferscope_live::client::Measurement;
 use bufferscope_live::client::observe::observed;
 use bufferscope_live::client::others::{Family, Settings, StartError, Target, measure};
@@ -14,7 +12,6 @@ use bufferscope_live::wire::control::PhaseKind;
 use bufferscope_verdict::Verdict;
 use bufferscope_verdict::input::{Direction, Protocol, Responsiveness, TcpProbeKind};
 use bufferscope_verdict::verdict::OutcomeKind;
-use nq::{Fault, NqServer};
 
 /// What takes longer than this on any machine has failed.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,7 +1,5 @@
 //! Whole tests, and who may begin one.
 
-mod common;
-
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader};
 use std::net::Ipv4Addr;
@@ -10,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::common::{PATIENCE, Program, Server, connect_from, program, until};
 use bufferscope_live::client::control::{ConnectError, Control, secure};
 use bufferscope_live::wire::control::{Answer, LONGEST_ANSWER, PROTOCOL, PhaseKind, Request, receive, send};
 use bufferscope_live::wire::token::Token;
-use common::{PATIENCE, Program, Server, connect_from, program, until};
 
 #[tokio::test]
 async fn a_whole_test_has_the_records_of_both_ends() {

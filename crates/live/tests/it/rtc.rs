@@ -1,11 +1,9 @@
 //! What strangers may send to the port of the probes as STUN and DTLS, and what they get: see `docs/serve.md`.
 
-mod common;
-
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use common::{PATIENCE, Server};
+use crate::common::{PATIENCE, Server};
 use crc::{CRC_32_ISO_HDLC, Crc};
 use futures_util::{SinkExt, StreamExt};
 use ring::hmac;
