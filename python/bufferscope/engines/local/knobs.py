@@ -82,6 +82,21 @@ def is_before(knobs: Sequence[SavedKnob]) -> bool:
     return all(_read(each["name"]) == each["before"] for each in knobs)
 
 
+def restoring(knobs: Sequence[SavedKnob]) -> Iterator[str]:
+    """The commands that set the values of before, in the form in which `take` reads commands."""
+    limits: dict[str, str] = {}
+    for each in knobs:
+        kind, *rest = each["name"].split(" ")
+        if kind == RING:
+            yield f"ethtool -G {rest[0]} tx {each['before']}"
+        elif kind == LIMIT:
+            limits.setdefault(rest[0], each["before"])
+        else:
+            yield f"sysctl -w {kind}={each['before']}"
+    for device, limit in limits.items():
+        yield f"echo {limit} | tee /sys/class/net/{device}/queues/tx-*/byte_queue_limits/limit_max"
+
+
 def _changes(line: str) -> Iterator[tuple[str, str]]:
     """The settings that a command changes, and their new values."""
     if found := _SYSCTL.fullmatch(line):

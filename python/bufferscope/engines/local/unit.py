@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,7 +21,7 @@ def text(state: SavedState) -> str:
     """The unit. The commands are those that were run; each program by its full path, as systemd wants it."""
     interface = state["interface"]
     lines = [f"ExecStart={_full(line)}" for line in state["commands"]]
-    stop = [f"ExecStop=-{_full(line)}" for line in _before(state)]
+    stop = [f"ExecStop=-{_full(line)}" for line in knobs.restoring(state.get("knobs", ()))]
     if not all(map(knobs.is_knob, state["commands"])):
         stop.append(f"ExecStop=-{_full(f'tc qdisc del dev {interface} root')}")
     if block := state["block"]:
@@ -49,19 +48,6 @@ def text(state: SavedState) -> str:
             "",
         ]
     )
-
-
-def _before(state: SavedState) -> Iterator[str]:
-    """The commands that set single settings as they were before."""
-    for each in state.get("knobs", ()):
-        kind, _, rest = each["name"].partition(" ")
-        if kind == knobs.RING:
-            yield f"ethtool -G {rest} tx {each['before']}"
-        elif kind != knobs.LIMIT:
-            yield f"sysctl -w {each['name']}={each['before']}"
-    if limits := [each for each in state.get("knobs", ()) if each["name"].startswith(f"{knobs.LIMIT} ")]:
-        device = limits[0]["name"].split(" ")[1]
-        yield f"echo {limits[0]['before']} | tee /sys/class/net/{device}/queues/tx-*/byte_queue_limits/limit_max"
 
 
 def write(state: SavedState, place: Path = PLACE) -> Path:
