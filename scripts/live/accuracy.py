@@ -19,7 +19,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from labs import KINDS, Trial, drawn
-from trials import Judged, judged
+from trials import Judged, judged, judged_again
 
 PAGE = Path(__file__).parents[2] / "docs" / "live-accuracy.md"
 SEEDS: Mapping[str, range] = {"guest": range(760_001, 760_053), "host": range(750_001, 750_161)}
@@ -93,7 +93,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--page", type=Path, default=PAGE, help=f"what is written (default: docs/{PAGE.name})")
     parser.add_argument("--rows", type=Path, help="a file with a line of JSON per trial; those in it are not run again")
     parser.add_argument("--keep", type=Path, help="a directory for the observations of each trial")
+    parser.add_argument(
+        "--again", action="store_true", help="judge the observations in --keep by the present rules; no trial is run"
+    )
     options = parser.parse_args(arguments)
+    if options.again and (options.keep is None or options.rows is not None):
+        parser.error("--again needs --keep, and takes no --rows")
     rows: dict[str, list[Judged]] = {}
     for engine in options.engine or SEEDS:
         first = SEEDS[engine].start if options.first is None else options.first
@@ -105,7 +110,7 @@ def main(arguments: Sequence[str]) -> int:
         ]
         if not trials:
             parser.error(f"no trial of {engine} is of the kind `{options.kind}`; give more --seeds")
-        rows[engine] = run(trials, engine, options.jobs, options.rows, options.keep)
+        rows[engine] = run(trials, engine, options)
     options.page.write_text(page(rows), encoding="utf-8")
     print(f"Written: {options.page}", file=sys.stderr)
     missed = failures([each for judged in rows.values() for each in judged])
@@ -114,8 +119,9 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if missed else 0
 
 
-def run(trials: Sequence[Trial], engine: str, jobs: int, file: Path | None, keep: Path | None) -> list[Judged]:
-    """Run trials side by side; those that `file` has are read from it, and the others are appended to it."""
+def run(trials: Sequence[Trial], engine: str, options: argparse.Namespace) -> list[Judged]:
+    """Run trials side by side; those that `--rows` has are read from it, and the others are appended to it."""
+    file, keep = options.rows, options.keep
     known: dict[Trial, Judged] = {}
     if file is not None and file.exists():
         lines = map(json.loads, file.read_text(encoding="utf-8").splitlines())
@@ -124,8 +130,9 @@ def run(trials: Sequence[Trial], engine: str, jobs: int, file: Path | None, keep
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
     found: list[Judged] = []
-    with ThreadPoolExecutor(jobs) as pool:
-        for each in pool.map(lambda trial: known.get(trial) or judged(trial, engine, keep), trials):
+    with ThreadPoolExecutor(options.jobs) as pool:
+        method = judged_again if options.again else judged
+        for each in pool.map(lambda trial: known.get(trial) or method(trial, engine, keep), trials):
             found.append(each)
             mark = "right" if each.is_right else "WRONG"
             number = f"{engine} {len(found)}/{len(trials)} {each.trial.seed}"

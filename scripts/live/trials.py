@@ -60,9 +60,26 @@ def judged(trial: Trial, engine: str, keep: Path | None = None) -> Judged:
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         return Judged(trial, "failed", "", 0.0, False, error=str(error))
     if keep is not None:
-        with gzip.open(keep / f"{engine}-{trial.seed}.json.gz", "wt", encoding="utf-8") as file:
+        with gzip.open(_kept(keep, trial, engine), "wt", encoding="utf-8") as file:
             json.dump({"end": end, "backlogs": backlogs}, file)
     return compared(trial, lab, end, backlogs)
+
+
+def judged_again(trial: Trial, engine: str, keep: Path) -> Judged:
+    """Judge what a trial observed, as `judged` kept it, by the present rules of crates/verdict."""
+    with gzip.open(_kept(keep, trial, engine), "rt", encoding="utf-8") as file:
+        observed = json.load(file)
+    end = observed["end"]
+    judge = ["cargo", "run", "--quiet", "--locked", "--package=bufferscope-verdict", "--example=judge"]
+    verdict = subprocess.run(
+        judge, input=json.dumps(end["observations"]), text=True, stdout=subprocess.PIPE, check=True
+    )
+    lab = KINDS[trial.kind].lab(trial)
+    return compared(trial, lab, {**end, "verdict": json.loads(verdict.stdout)}, observed["backlogs"])
+
+
+def _kept(keep: Path, trial: Trial, engine: str) -> Path:
+    return keep / f"{engine}-{trial.seed}.json.gz"
 
 
 def is_disturbed(end: Mapping[str, Any]) -> bool:
