@@ -45,6 +45,14 @@ pub struct Sighting {
     pub port: PortIndex,
     /// The hook of the port.
     pub hook: Hook,
+    /// Where the simulator keeps the packet: the same at all hooks from its sender to its receiver. When it is gone,
+    /// another packet may be kept there.
+    pub slot: u32,
+    /// Index of the entry of traffic that it belongs to.
+    pub traffic: u32,
+    /// The number of its flow among those of the entry, from 1; `None` if the [summary](crate::Summary) counts them
+    /// together.
+    pub flow: Option<u32>,
     /// Why it was dropped, as the records say it. `None` at other hooks than [`Hook::Dropped`].
     pub reason: Option<&'static str>,
     /// The host that sent it.
@@ -160,6 +168,7 @@ impl Network {
         connections: &[u64],
     ) -> Sighting {
         let header = self.pool.header(packet);
+        let account = self.flows[header.flow as usize].account;
         let contents = match *self.pool.body(packet) {
             Body::Tcp(tcp) => Contents::Segment {
                 connection: connections[tcp.connection as usize],
@@ -178,6 +187,9 @@ impl Network {
             t_ns: self.now(),
             port,
             hook,
+            slot: packet.slot(),
+            traffic: account.traffic,
+            flow: account.number,
             reason,
             source: header.source,
             destination: self.routes.destination(header.destination),

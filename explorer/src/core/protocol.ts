@@ -14,7 +14,7 @@ export interface RunRequest {
   files?: Record<string, string>;
   /** Index of the point, if the experiment has a sweep; default 0. */
   point?: number;
-  /** Number of the population's member, if the experiment has a population; default 0. */
+  /** Number of the population's member, if the experiment has a population; default: the seed, as in other runs. */
   member?: number;
   /** Overrides as for `--set`, such as "link.line.rate=1mbit". */
   sets: string[];
@@ -54,6 +54,8 @@ export interface Port {
   rate_bps: number | null;
   /** Every step of the rate in time; one entry if it is constant. */
   rate_steps: { from_ns: number; bps: number }[];
+  /** Whether the rate changes: in steps, or as a trace or a random process does. `Chunk.capacity` has the rates. */
+  rate_varies: boolean;
   delay_ns: number;
   /** The name of the queueing discipline; null without a rate. */
   qdisc: string | null;
@@ -89,7 +91,7 @@ export interface Opened {
   title: string;
   description: string | null;
   /** Points of the sweep; a single one with an empty label if there is none. */
-  points: { label: string; sets: string[] }[];
+  points: { label: string; /** Path and label of each swept key. */ values: [string, string][] }[];
   point: number;
   /** Number of members of the population; null without one. */
   members: number | null;
@@ -184,6 +186,12 @@ export interface TransferSeries {
   bytes: Float64Array;
 }
 
+/** The rates of a port's link: the first, and each change. */
+export interface CapacitySeries {
+  t_ns: Float64Array;
+  rate_bps: Float64Array;
+}
+
 /** Values of `PacketLog.kind`. */
 export const PacketEvent = {
   /** It arrives at the port's queueing discipline. */
@@ -204,7 +212,10 @@ export const PacketEvent = {
 export interface PacketLog {
   t_ns: Float64Array;
   kind: Uint8Array;
-  /** Links the events of one packet at this port: counts the packets from 0. */
+  /**
+   * Links the events of one packet at this port: counts the packets from 0. A packet of several segments (offload) that
+   * the queue splits leaves as several: the last segment has its number, the others begin without `Enqueue`.
+   */
   packet: Uint32Array;
   /** Index in `Opened.flows`. */
   flow: Uint16Array;
@@ -224,6 +235,7 @@ export interface Chunk {
   flows: Record<string, FlowSeries>;
   probes: Record<string, ProbeSeries>;
   transfers: Record<string, TransferSeries>;
+  capacity: Record<string, CapacitySeries>;
   packets: Record<string, PacketLog>;
 }
 
@@ -231,9 +243,10 @@ export interface Quantiles {
   count: number;
   min: number;
   mean: number;
-  p50: number;
-  p95: number;
-  p99: number;
+  /** null: a lost sample has a weight in it, so it is larger than any time that was measured. */
+  p50: number | null;
+  p95: number | null;
+  p99: number | null;
   max: number;
 }
 

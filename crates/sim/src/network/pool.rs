@@ -9,6 +9,13 @@ use super::packet::{Body, Header};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct PacketId(u32);
 
+impl PacketId {
+    /// Where in the pool it is.
+    pub(crate) fn slot(self) -> u32 {
+        self.0
+    }
+}
+
 #[cfg(test)]
 impl PacketId {
     /// For tests without a pool.

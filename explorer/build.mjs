@@ -1,0 +1,74 @@
+// Builds the page: one HTML file with its script, the worker, the styles and the simulator in it. The same sources give the
+// same bytes.
+//
+// node build.mjs WASM PAGE [BUILT]: WASM is the simulator, PAGE is written, and BUILT gets what the tests run in node.
+
+import { gzipSync } from "node:zlib";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const [wasm, page, built] = process.argv.slice(2);
+if (wasm === undefined || page === undefined) throw new Error("usage: node build.mjs WASM PAGE [BUILT]");
+
+const shared = {
+  absWorkingDir: here,
+  bundle: true,
+  charset: "utf8",
+  format: "iife",
+  legalComments: "none",
+  logLevel: "warning",
+  minify: true,
+  target: ["chrome105", "firefox113", "safari16.4"],
+  write: false,
+};
+
+/** The text of a bundle. */
+async function bundle(options) {
+  const { outputFiles } = await build({ ...shared, ...options });
+  return outputFiles[0].text;
+}
+
+/** Modules whose content is made here. */
+function virtual(contents) {
+  return {
+    name: "virtual",
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: /^virtual:/ }, ({ path }) => ({ path, namespace: "virtual" }));
+      onLoad({ filter: /.*/, namespace: "virtual" }, ({ path }) => ({
+        contents: contents[path.slice("virtual:".length)],
+        loader: "text",
+      }));
+    },
+  };
+}
+
+/** Code in a script element must not end it. */
+const inScript = (code) => code.replace(/<(?=!--|\/?script)/gi, "\\x3C");
+/** Replaces what must be there exactly once. */
+function replaced(text, pattern, replacement) {
+  if ([...text.matchAll(new RegExp(pattern, "g"))].length !== 1) throw new Error(`index.html needs one ${pattern}`);
+  return text.replace(pattern, () => replacement);
+}
+
+const compressed = gzipSync(readFileSync(wasm), { level: 9 });
+// The byte that names the operating system.
+compressed[9] = 0xff;
+const worker = await bundle({ entryPoints: ["src/core/worker.ts"] });
+const contents = { wasm: compressed.toString("base64"), worker };
+const script = await bundle({ entryPoints: ["src/page/main.ts"], plugins: [virtual(contents)], loader: { ".toml": "text", ".svg": "text" } });
+const styles = await bundle({ entryPoints: ["src/styles.css"], loader: { ".svg": "dataurl" } });
+
+let html = readFileSync(join(here, "src/index.html"), "utf8");
+html = replaced(html, /<link rel="stylesheet" href="styles.css" ?\/?>/, `<style>${styles.trim()}</style>`);
+html = replaced(html, /<script type="module" src="page\/main.ts"><\/script>/, `<script type="module">${inScript(script.trim())}</script>`);
+mkdirSync(dirname(page), { recursive: true });
+writeFileSync(page, html);
+
+if (built !== undefined) {
+  const tool = await bundle({ entryPoints: ["tools/run.mjs"], format: "esm", platform: "node", minify: false });
+  mkdirSync(built, { recursive: true });
+  writeFileSync(join(built, "run.mjs"), tool);
+}
