@@ -27,6 +27,8 @@ CRATES ?= --workspace
 CASES  ?= 2000
 FUZZ_SECONDS ?= 120
 
+EXPLORER_SOURCES := scripts/explorer.sh explorer/package.json explorer/package-lock.json explorer/.npmrc explorer/tsconfig.json \
+    explorer/build.mjs $(shell find explorer/src explorer/tools -type f)
 EXTENSION_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
     $(shell find crates -name Cargo.toml -o -path 'crates/*/src/*' -name '*.rs')
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement
@@ -39,7 +41,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .PHONY: help reproduce agreement battling explaining live-accuracy test test-rust test-python test-slow test-properties test-busy \
-    test-targets lint lint-rust lint-python fmt bench agent live wheel docs reference pictures lock clean
+    test-targets lint lint-rust lint-python fmt bench agent live explorer wheel docs reference pictures lock clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
@@ -76,7 +78,7 @@ test-rust: $(STAMPS)/run
 	@scripts/declared-programs.sh target/programs
 	PATH=$(CURDIR)/target/programs cargo test --workspace --locked --quiet
 
-test-python: $(STAMPS)/extension $(STAMPS)/agent $(STAMPS)/live $(STAMPS)/check
+test-python: $(STAMPS)/extension $(STAMPS)/agent $(STAMPS)/live $(STAMPS)/explorer $(STAMPS)/check
 	@scripts/ensure-system-packages.sh host guest tests
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) $(ARGS)
 
@@ -129,7 +131,9 @@ agent: $(STAMPS)/agent ## Build the agent of the host and guest engines as one s
 
 live: $(STAMPS)/live ## Build both ends of live tests, `serve` and `measure`, as one static file
 
-wheel: $(STAMPS)/agent $(STAMPS)/live $(STAMPS)/run ## Build a complete package, for `pip install dist/*.whl`
+explorer: $(STAMPS)/explorer ## Build the page that runs the simulator in a browser
+
+wheel: $(STAMPS)/agent $(STAMPS)/live $(STAMPS)/explorer $(STAMPS)/run ## Build a complete package, for `pip install dist/*.whl`
 	@mkdir -p python/bufferscope/bin
 	@PYTHONPATH=python $(BIN)/python -c 'from bufferscope.base.commit import commit; print(commit())' > python/bufferscope/bin/commit
 	$(BIN)/maturin build --release --locked --out dist
@@ -149,7 +153,7 @@ lock: $(STAMPS)/check ## Update the locked requirements/*.txt from pyproject.tom
 	scripts/lock.sh $(BIN)/uv
 
 clean: ## Remove everything that was built; results/ and report/ are kept
-	rm -rf $(VENV) target site dist python/bufferscope/bin .mypy_cache .ruff_cache .pytest_cache .hypothesis python/bufferscope/_core*.so
+	rm -rf $(VENV) target site dist python/bufferscope/bin python/bufferscope/explorer explorer/node_modules explorer/build .mypy_cache .ruff_cache .pytest_cache .hypothesis python/bufferscope/_core*.so
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 
 $(STAMPS)/venv: scripts/make-venv.sh scripts/find-python.sh
@@ -175,6 +179,12 @@ $(STAMPS)/agent $(STAMPS)/live: $(STAMPS)/%: $(EXTENSION_SOURCES) .cargo/config.
 	@cargo build-$* --locked --quiet
 	@mkdir -p python/bufferscope/bin
 	@ln -sfn ../../../target/x86_64-unknown-linux-gnu/$*/bufferscope-$* python/bufferscope/bin/
+	@touch $@
+
+$(STAMPS)/explorer: $(EXTENSION_SOURCES) $(EXPLORER_SOURCES) | $(STAMPS)/venv
+	@scripts/check-rust.sh
+	@echo "==> Building the explorer" >&2
+	@scripts/explorer.sh
 	@touch $@
 
 $(STAMPS)/extension: $(EXTENSION_SOURCES) $(STAMPS)/run

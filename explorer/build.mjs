@@ -1,10 +1,11 @@
 // Builds the page: one HTML file with its script, the worker, the styles and the simulator in it. The same sources give the
 // same bytes.
 //
-// node build.mjs WASM PAGE [BUILT]: WASM is the simulator, PAGE is written, and BUILT gets what the tests run in node.
+// node build.mjs WASM PAGE [BUILT]: WASM is the simulator, PAGE is written, and the directory BUILT gets what tests and
+// measurements use: run.mjs for node, browser.html for browsers, and the simulator.
 
 import { gzipSync } from "node:zlib";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -68,7 +69,10 @@ mkdirSync(dirname(page), { recursive: true });
 writeFileSync(page, html);
 
 if (built !== undefined) {
-  const tool = await bundle({ entryPoints: ["tools/run.mjs"], format: "esm", platform: "node", minify: false });
+  const inNode = await bundle({ entryPoints: ["tools/run.mjs"], format: "esm", platform: "node" });
+  const inBrowser = await bundle({ entryPoints: ["tools/browser.ts"], plugins: [virtual(contents)] });
   mkdirSync(built, { recursive: true });
-  writeFileSync(join(built, "run.mjs"), tool);
+  writeFileSync(join(built, "run.mjs"), inNode);
+  writeFileSync(join(built, "browser.html"), `<!doctype html><meta charset="utf-8"><script type="module">${inScript(inBrowser)}</script>\n`);
+  copyFileSync(wasm, join(built, "simulator.wasm"));
 }

@@ -1,4 +1,4 @@
-// Runs experiments in node: node run.mjs WASM < REQUESTS. Each line of the input is a request, in which `steps` says in how
+// Runs experiments in node: node run.mjs simulator.wasm < REQUESTS. Each line of the input is a request, in which `steps` says in how
 // many steps it is to be run. Each line of the output is the answer. For tests and measurements.
 
 import { readFileSync } from "node:fs";

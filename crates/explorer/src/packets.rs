@@ -120,6 +120,12 @@ pub(crate) fn count(kind: &TrafficKind) -> u32 {
     }
 }
 
+/// The number of flows that a scenario has at a time, besides probes, calls and pages.
+pub(crate) fn flows(scenario: &Scenario) -> u64 {
+    let kinds = scenario.traffic.iter().map(|traffic| &traffic.kind);
+    kinds.filter(|kind| has_numbers(kind)).map(|kind| u64::from(count(kind))).sum()
+}
+
 fn has_numbers(kind: &TrafficKind) -> bool {
     matches!(kind, TrafficKind::Tcp(_) | TrafficKind::Udp(_) | TrafficKind::Bittorrent(_))
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::columns::Columns;
 use crate::describe::{Opened, Refusal};
 use crate::numbers::TrafficNumbers;
-use crate::packets::{Flows, Packets};
+use crate::packets::{Flows, Packets, flows};
 use crate::recording::{Recording, Records};
 use crate::request::Request;
 use crate::totals::AllTotals;
@@ -218,7 +218,7 @@ impl Session {
 
 /// Refuses what would take too much of a browser.
 fn check_size(scenario: &Scenario) -> Result<(), Refusal> {
-    let flows: u64 = scenario.traffic.iter().map(|traffic| u64::from(crate::packets::count(&traffic.kind))).sum();
+    let flows = flows(scenario);
     let needs = footprint(scenario).map_err(of_run)?;
     let reason = if flows > MOST_FLOWS {
         format!("{flows} flows, and a browser takes at most {MOST_FLOWS}")

@@ -12,6 +12,7 @@ from bufferscope.cli import (
     commands,
     compare,
     explain,
+    explore,
     export,
     fix,
     guest,
@@ -47,6 +48,8 @@ Some come with bufferscope (the catalogue). Each run is stored as a directory of
   bufferscope choose my-home.toml         say which queue to take, and why
 
   bufferscope size --rate 10mbit --rtt 40ms   say how large the buffer of a line should be
+
+  bufferscope explore                     move a slider in a browser, and watch the queue answer
 
   bufferscope agree ucas-reproduce        compare the simulator with a real kernel
 
@@ -100,6 +103,7 @@ app.command("choose")(choose.choose)
 app.command("size")(size.size)
 app.command("compare")(compare.compare)
 app.command("explain")(explain.explain)
+app.command("explore")(explore.explore)
 app.command("export")(export.export)
 app.command("import")(importing.import_)
 app.command("inspect")(inspect.inspect)
