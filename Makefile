@@ -183,6 +183,7 @@ $(STAMPS)/agent $(STAMPS)/live: $(STAMPS)/%: $(EXTENSION_SOURCES) .cargo/config.
 
 $(STAMPS)/explorer: $(EXTENSION_SOURCES) $(EXPLORER_SOURCES) | $(STAMPS)/venv
 	@scripts/check-rust.sh
+	@scripts/ensure-system-packages.sh explorer
 	@echo "==> Building the explorer" >&2
 	@scripts/explorer.sh
 	@touch $@

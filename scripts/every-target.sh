@@ -51,6 +51,7 @@ running() {
 try help
 try agent
 try live
+try explorer
 try wheel
 # At the same time, because neither keeps two processors busy.
 writing &

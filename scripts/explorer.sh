@@ -12,14 +12,11 @@ build_std=()
 
 check_node() {
     local found
-    for program in node npm; do
-        command -v "$program" >/dev/null ||
-            fail "$program is needed to build the explorer, and was not found" \
-                "Debian, Ubuntu: apt-get install nodejs npm" "otherwise install Node.js 18 or newer from https://nodejs.org"
-    done
     found=$(node --version)
     found=${found#v}
-    if [ "${found%%.*}" -lt 18 ]; then fail "Node.js 18 or newer is needed; found: $found ($(command -v node))"; fi
+    if [ "${found%%.*}" -lt 18 ]; then
+        fail "Node.js 18 or newer is needed; found: $found ($(command -v node))" "install it from https://nodejs.org"
+    fi
 }
 
 # The standard library for the target: the one beside the compiler, or what rustup adds, or one that is built from its

@@ -15,7 +15,7 @@ from bufferscope.base import programs
 from bufferscope.engines.guest.programs import BORROWED
 
 ROOT = Path(__file__).parents[2]
-USERS = {"base", "build", "host", "guest", "tests", "bench", "optional"}
+USERS = {"base", "build", "host", "guest", "tests", "explorer", "bench", "optional"}
 NAMES = {name for each in programs.listed() for name in each.names}
 SCRIPTS = sorted((ROOT / "scripts").glob("*.sh"))
 TRACKED = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
