@@ -46,6 +46,24 @@ function virtual(contents) {
   };
 }
 
+/** The package's catalogue of experiments as a module, in its teaching order. */
+function catalogue() {
+  const model = join(here, "../python/bufferscope/model");
+  return {
+    name: "catalogue",
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: /^catalogue:$/ }, ({ path }) => ({ path, namespace: "catalogue" }));
+      onLoad({ filter: /.*/, namespace: "catalogue" }, () => {
+        const order = /^TEACHING_ORDER = \(([^)]*)\)/m.exec(readFileSync(join(model, "experiment.py"), "utf8"));
+        if (order === null) throw new Error("experiment.py has no TEACHING_ORDER");
+        const names = [...order[1].matchAll(/"([^"]+)"/g)].map(([, name]) => name);
+        const experiments = names.map((name) => ({ name, text: readFileSync(join(model, "catalogue", `${name}.toml`), "utf8") }));
+        return { contents: JSON.stringify(experiments), loader: "json" };
+      });
+    },
+  };
+}
+
 /** Code in a script element must not end it. */
 const inScript = (code) => code.replace(/<(?=!--|\/?script)/gi, "\\x3C");
 /** Replaces what must be there exactly once. */
@@ -59,7 +77,7 @@ const compressed = gzipSync(readFileSync(wasm), { level: 9 });
 compressed[9] = 0xff;
 const worker = await bundle({ entryPoints: ["src/core/worker.ts"] });
 const contents = { wasm: compressed.toString("base64"), worker };
-const script = await bundle({ entryPoints: ["src/page/main.ts"], plugins: [virtual(contents)], loader: { ".toml": "text", ".svg": "text" } });
+const script = await bundle({ entryPoints: ["src/page/main.ts"], plugins: [virtual(contents), catalogue()], loader: { ".toml": "text", ".svg": "text" } });
 const styles = await bundle({ entryPoints: ["src/styles.css"], loader: { ".svg": "dataurl" } });
 
 let html = readFileSync(join(here, "src/index.html"), "utf8");

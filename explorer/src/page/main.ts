@@ -1,37 +1,579 @@
-// The page.
+// The page: connects the state, its runs, the picture and the controls.
 
 import { Client } from "../core/client";
+import type { Refused } from "../core/protocol";
+import { FIRST, PRESETS, presetText } from "../presets/index";
+import { TOURS } from "../tours/index";
+import { Cards, partTitles } from "./cards";
+import { colours, onScheme } from "./colours";
+import { controlsOf, disciplineName, type Control } from "./controls";
+import { drawNetwork } from "./drawing";
+import { Editor } from "./editor";
+import { commandOf, csvOf, experimentOf, fileName, needsFile, save, svgOf } from "./exports";
+import { Flows } from "./flows";
+import { Graphs } from "./graphs";
+import { fragmentOf, LinkError, openFragment } from "./link";
+import { meaning, type Meaning } from "./meaning";
+import { showMeaning } from "./effects";
+import { Player, SPEEDS } from "./player";
+import { panelsOf } from "./series";
+import { documentAt, segmentAt, Session, type Result } from "./session";
+import { fullest, Stage, type Scene } from "./stage";
+import { fresh, History, withSet, type State } from "./state";
+import { choose, current, LANGUAGES, t, translate } from "./texts";
+import { Tour } from "./tour";
+import { brief, rateWords, timeWords } from "./units";
+import { sentence, verdict } from "./words";
 
-const toml = document.querySelector("#toml") as HTMLTextAreaElement;
-const answer = document.querySelector("#answer") as HTMLPreElement;
-const client = new Client();
+const element = <Kind extends HTMLElement = HTMLElement>(id: string): Kind => document.getElementById(id) as Kind;
+const quiet = matchMedia("(prefers-reduced-motion: reduce)");
 
-toml.value = `title = "A download and a ping"
-duration = "60s"
-link = [{ name = "line", ends = ["h1", "h2"], rate = "10mbit", delay = "10ms", queue = { qdisc = "pfifo", limit = "256p" } }]
-traffic = [
-    { name = "bulk", kind = "tcp", from = "h1", to = "h2" },
-    { name = "ping", kind = "ping", from = "h1", to = "h2" },
-]
-`;
+const history = new History(fresh(FIRST, presetText(FIRST)!));
+const player = new Player();
+const session = new Session(new Client());
+const earlier = new Session(new Client());
+const stage = new Stage(element("stage-now").querySelector("canvas")!);
+const stageBefore = new Stage(element("stage-before").querySelector("canvas")!);
 
-function run(): void {
-  const lines: string[] = [];
-  const show = (line: string): void => {
-    lines.push(line);
-    answer.textContent = lines.join("\n");
-  };
-  client.run(
-    { toml: toml.value, sets: [], changes: [], seed: 1, watch: ["h1>h2"] },
-    {
-      opened: (opened) => show(`${opened.title}: ${opened.network.ports.map((port) => port.name).join(", ")}`),
-      refused: (refused) => show(refused.message),
-      chunk: (chunk) => show(`${chunk.until_ns / 1e9} s: ${chunk.packets["h1>h2"]?.t_ns.length ?? 0} events`),
-      done: (done) => show(JSON.stringify(done.summary, null, 2)),
-      failed: (failed) => show(failed.message),
+let shown: Result | null = null;
+let before: Result | null = null;
+let found: Meaning | null = null;
+let foundBefore: Meaning | null = null;
+let flows: Flows | null = null;
+let flowsBefore: Flows | null = null;
+let problem: Refused | null = null;
+let palette = colours();
+let isDue = true;
+let seriesDue = false;
+let lastSeries = 0;
+let lastWords = 0;
+let lastSpoken = "";
+let shownPort = "";
+let segmentShown: unknown = null;
+
+const cards = new Cards(element("cards"), changed);
+const graphs = new Graphs(element("charts"), (at) => seek(at));
+const editor = new Editor((toml) => go(fresh(null, toml, { seed: history.now.seed, files: history.now.files }), "editor"));
+const tour = new Tour(element("tour"), {
+  go: (state) => {
+    drop();
+    player.t = 0;
+    go(state, "", true);
+  },
+  keep: () => keep(true),
+  read: () => (shown && found ? { result: shown, meaning: found, before: foundBefore, t: player.t, now: documentAt(shown.state, shown.run.opened, player.t) } : null),
+  ended: () => (element<HTMLSelectElement>("tour-choice").value = ""),
+});
+
+// ---- The state and its runs
+
+/** Makes a state the present one, and runs it. */
+function go(state: State, key = "", rewind = false): void {
+  history.push(state, key);
+  if (rewind) {
+    player.t = 0;
+    player.playing = !quiet.matches;
+  }
+  refresh();
+}
+
+function refresh(): void {
+  buttons();
+  remember();
+  const state = history.now;
+  document.documentElement.dataset["busy"] = "";
+  void session.start(state, {
+    opened: (result) => {
+      problem = null;
+      player.end = result.run.duration_ns;
     },
+    progress: (result) => {
+      // The picture of the run before stays until the new one has come as far.
+      if (result.run.until_ns >= Math.min(player.t, result.run.duration_ns)) show(result);
+    },
+    done: (result) => {
+      show(result);
+      found = meaning(result);
+      showNumbers();
+      seriesDue = true;
+      lastSeries = 0;
+      tour.check();
+      delete document.documentElement.dataset["busy"];
+      speak(`${sentence(result, player.t)} ${verdict(found)}`);
+    },
+    refused: (refused) => {
+      problem = refused;
+      delete document.documentElement.dataset["busy"];
+      showProblem();
+    },
+    failed: (message) => {
+      problem = { kind: "refused", id: 0, message: t("failed", { message }), problems: [] };
+      delete document.documentElement.dataset["busy"];
+      showProblem();
+    },
+  });
+}
+
+function show(result: Result): void {
+  const isNew = shown !== result;
+  if (isNew) {
+    const other = shown?.state.toml !== result.state.toml;
+    shown = result;
+    flows = new Flows(result.segments[0]!.network);
+    if (other) cards.clear();
+    segmentShown = null;
+    player.end = result.run.duration_ns;
+    if (player.t > player.end) player.t = player.end;
+    showExperiment();
+    if (before && before.port !== result.port) runBefore(before.state, result.port);
+  }
+  player.limit = result.run.until_ns;
+  isDue = true;
+  seriesDue = true;
+}
+
+// ---- Before and after
+
+function keep(on: boolean): void {
+  if (!on || !shown) return drop();
+  before = shown;
+  foundBefore = found;
+  flowsBefore = flows;
+  showKept();
+}
+
+function drop(): void {
+  before = foundBefore = flowsBefore = null;
+  showKept();
+}
+
+function showKept(): void {
+  element("stage-before").hidden = before === null;
+  for (const each of document.querySelectorAll<HTMLElement>("#stages figcaption")) each.hidden = before === null;
+  element("keep").setAttribute("aria-pressed", String(before !== null));
+  element("keep").textContent = t(before ? "keep.end" : "keep");
+  showNumbers();
+  isDue = seriesDue = true;
+  remember();
+}
+
+function runBefore(state: State, port: string): void {
+  void earlier.start({ ...state, watch: port }, {
+    done: (result) => {
+      before = result;
+      foundBefore = meaning(result);
+      flowsBefore = new Flows(result.segments[0]!.network);
+      showKept();
+    },
+    refused: drop,
+    failed: drop,
+  });
+}
+
+// ---- What a reader does
+
+function changed(sets: [string, string][], control: Control): void {
+  const isNow = document.querySelector<HTMLInputElement>('input[name="scope"]:checked')?.value === "now";
+  const at = isNow && control.changes && player.t > 0 ? Math.round(player.t / 1e6) * 1e6 : null;
+  let state = history.now;
+  for (const [path, value] of sets) state = withSet(state, path, value, at);
+  if (isNow && !control.changes) notice(t("scope.fixed", { control: control.label }));
+  go(state, `${control.id}@${at}`);
+}
+
+function seek(at: number): void {
+  player.playing = false;
+  player.seek(at);
+  isDue = true;
+  speakSoon();
+}
+
+function step(forward: boolean): void {
+  const track = shown?.run.packets.get(shown.port);
+  const next = track?.neighbour(player.t, forward);
+  // A little beyond the event, so that it has happened.
+  seek(next !== null && next !== undefined ? next + (forward ? 1 : -1) : player.t + (forward ? 1 : -1) * 1e6);
+}
+
+let speaking = 0;
+function speakSoon(): void {
+  clearTimeout(speaking);
+  speaking = window.setTimeout(() => shown && speak(sentence(shown, player.t)), 600);
+}
+
+function speak(words: string): void {
+  if (words === lastSpoken) return;
+  lastSpoken = words;
+  element("spoken").textContent = words;
+}
+
+let noticing = 0;
+function notice(words: string): void {
+  element("notice").textContent = words;
+  clearTimeout(noticing);
+  noticing = window.setTimeout(() => (element("notice").textContent = ""), 8000);
+}
+
+let remembering = 0;
+/** Keeps the state in the address, so that a reload and a copied address have it. */
+function remember(): void {
+  clearTimeout(remembering);
+  remembering = window.setTimeout(() => {
+    void fragmentOf({ state: history.now, before: before?.state ?? null, at_ns: null }).then((fragment) => {
+      const isFirst = history.now.preset === FIRST && !history.now.sets.length && !history.now.changes.length && !before;
+      window.history.replaceState(null, "", isFirst ? location.pathname + location.search : `#${fragment}`);
+    });
+  }, 300);
+}
+
+async function openLink(): Promise<boolean> {
+  try {
+    const linked = await openFragment(location.hash);
+    if (!linked) return false;
+    history.push(linked.state);
+    player.t = linked.at_ns ?? 0;
+    player.playing = linked.at_ns === null && !quiet.matches;
+    refresh();
+    if (linked.before) runBefore(linked.before, linked.before.watch ?? "");
+    else drop();
+    return true;
+  } catch (error) {
+    if (!(error instanceof LinkError)) throw error;
+    notice(t("link.bad", { reason: error.message }));
+    return false;
+  }
+}
+
+async function copy(words: string, done: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(words);
+    notice(done);
+  } catch {
+    notice(t("copy.failed"));
+  }
+}
+
+// ---- What the page shows
+
+function buttons(): void {
+  element<HTMLButtonElement>("undo").disabled = !history.canUndo;
+  element<HTMLButtonElement>("redo").disabled = !history.canRedo;
+  const { now } = history;
+  const original = now.preset === null ? null : presetText(now.preset);
+  element<HTMLButtonElement>("reset").disabled = original === now.toml && !now.sets.length && !now.changes.length && !now.point;
+  const preset = element<HTMLSelectElement>("preset");
+  preset.value = now.preset ?? "";
+}
+
+function showProblem(): void {
+  const box = element("refused");
+  box.hidden = problem === null;
+  box.replaceChildren();
+  if (problem) {
+    const title = document.createElement("strong");
+    title.textContent = t("refused");
+    const text = document.createElement("pre");
+    text.textContent = problem.message + (problem.hint && !problem.message.includes(problem.hint) ? `\n${problem.hint}` : "");
+    box.append(title, text);
+  }
+  editor.showProblem(problem);
+}
+
+function showExperiment(): void {
+  if (!shown) return;
+  const { opened } = shown.run;
+  element("experiment-title").textContent = opened.title;
+  element("description").textContent = opened.description ?? "";
+  showProblem();
+  const label = element("point-label");
+  label.hidden = opened.points.length < 2;
+  const select = element<HTMLSelectElement>("point");
+  select.replaceChildren(...opened.points.map((point, at) => new Option(point.label, String(at))));
+  select.value = String(opened.point);
+  editor.show(experimentOf(shown), opened.notes);
+  const legend = element("legend");
+  legend.replaceChildren(
+    ...flows!.legend().map((flow) => {
+      const item = document.createElement("li");
+      const swatch = document.createElement("span");
+      swatch.className = flow.isProbe ? "swatch probe" : "swatch";
+      swatch.style.background = flow.isProbe ? palette.ink : palette.flows[flow.colour]!;
+      item.append(swatch, flow.isProbe || !flows!.areSingle ? flow.traffic : flow.name);
+      return item;
+    }),
+    ...(["dropped", "marked"] as const).map((kind) => {
+      const item = document.createElement("li");
+      const swatch = document.createElement("span");
+      swatch.className = `swatch ${kind}`;
+      item.append(swatch, t(`legend.${kind}`));
+      return item;
+    }),
   );
 }
 
-document.querySelector("#run")?.addEventListener("click", run);
-run();
+/** The drawing and the controls: of the network as it is at the time of the picture. */
+function showSegment(): void {
+  if (!shown) return;
+  const segment = segmentAt(shown, player.t);
+  if (segment === segmentShown) return;
+  segmentShown = segment;
+  const { network } = segment;
+  const { port, state, run } = shown;
+  drawNetwork(element("network"), network, port, (chosen) => go({ ...history.now, watch: chosen }));
+  const file = documentAt(state, run.opened, player.t);
+  if (!file) return;
+  const found = network.ports.get(port)!;
+  const [device] = network.endsOf(port);
+  const load = network.loads(port)[0];
+  const way = load ? network.path(load.from, load.to) : [];
+  const previous = way[way.indexOf(found) - 1];
+  cards.show(
+    controlsOf(network.opened, network, file, port),
+    partTitles({ sender: load?.from ?? device, device, before: previous ? network.endsOf(previous.name)[0] : device, line: found.link }),
+  );
+  const list = element("changes");
+  list.replaceChildren(
+    ...history.now.changes.map((change) => {
+      const item = document.createElement("li");
+      const text = document.createElement("code");
+      text.textContent = change.sets.join(" ");
+      const remove = document.createElement("button");
+      remove.type = "button";
+      remove.textContent = "✕";
+      remove.setAttribute("aria-label", t("changes.remove", { time: timeWords(change.at_ns) }));
+      remove.addEventListener("click", () => go({ ...history.now, changes: history.now.changes.filter((each) => each !== change) }));
+      item.append(t("changes.at", { time: brief(change.at_ns / 1e9, 4) }), " ", text, remove);
+      return item;
+    }),
+  );
+  shownPort = port;
+}
+
+function showNumbers(): void {
+  if (!found || !shown) return;
+  showMeaning(element("numbers"), element("effects"), found, foundBefore, verdict(found));
+}
+
+function scene(result: Result, room: number, own: Flows): Scene {
+  const { network } = segmentAt(result, player.t);
+  const port = network.ports.get(result.port) ?? result.segments[0]!.network.ports.get(result.port)!;
+  const [sender, receiver] = network.endsOf(result.port);
+  const rate = result.run.rateAt(result.port, player.t);
+  const texts = {
+    queue: t("stage.queue", { node: sender, discipline: port.radio ? t("stage.radio") : disciplineName(port.qdisc ?? "") }),
+    ring: t(port.radio ? "stage.driver" : "stage.ring"),
+    wire: rate === null ? "" : rateWords(rate),
+    sender,
+    receiver,
+    truncated: t("stage.truncated", { time: brief((result.run.packets.get(result.port)?.truncated_ns ?? 0) / 1e9) }),
+  };
+  return { run: result.run, port, flows: own, room, texts };
+}
+
+function draw(): void {
+  if (!shown || !flows) return;
+  showSegment();
+  const room = Math.max(24, fullest(shown.run, shown.port), before ? fullest(before.run, before.port) : 0);
+  stage.draw(scene(shown, room, flows), player.t, player.speed, palette);
+  if (before && flowsBefore) stageBefore.draw(scene(before, room, flowsBefore), Math.min(player.t, before.run.duration_ns), player.speed, palette);
+  graphs.show(player.t, palette);
+  const time = element<HTMLInputElement>("time");
+  if (document.activeElement !== time || player.playing) time.value = String(Math.round((1000 * player.t) / player.end));
+  const clock = `${(player.t / 1e9).toFixed(player.speed < 0.1 ? 4 : 2)} s / ${brief(player.end / 1e9)} s`;
+  element("clock").textContent = clock;
+  time.setAttribute("aria-valuetext", clock);
+  const play = element("play");
+  const label = t(player.playing ? "pause" : "play");
+  if (play.textContent !== label) play.textContent = label;
+}
+
+function drawSeries(): void {
+  if (!shown || !flows) return;
+  const panels = panelsOf(shown.run, shown.segments[0]!.network, flows, shown.port, (key) => t(key as "series.queue"));
+  if (before && flowsBefore) {
+    const others = panelsOf(before.run, before.segments[0]!.network, flowsBefore, before.port, (key) => t(key as "series.queue"));
+    panels.forEach((panel, at) => {
+      panel.lines.push(...others[at]!.lines.map((line) => ({ ...line, before: true })));
+      panel.most = Math.max(panel.most, others[at]!.most);
+    });
+  }
+  graphs.draw({ panels, duration_ns: shown.run.duration_ns, warmup_ns: shown.run.opened.warmup_ns, changes: shown.state.changes.map((each) => each.at_ns) }, palette);
+  isDue = true;
+}
+
+const SERIES_MS = 120;
+const WORDS_MS = 250;
+
+function frame(now: number): void {
+  if (player.tick(now)) isDue = true;
+  if (seriesDue && now - lastSeries > SERIES_MS) {
+    seriesDue = false;
+    lastSeries = now;
+    drawSeries();
+  }
+  if (isDue) {
+    isDue = false;
+    draw();
+    if (shown && (now - lastWords > WORDS_MS || !player.playing)) {
+      lastWords = now;
+      element("sentence").textContent = sentence(shown, player.t);
+      tour.check();
+    }
+  }
+  requestAnimationFrame(frame);
+}
+
+// ---- The beginning
+
+function fill(): void {
+  translate();
+  document.title = t("page.title");
+  const preset = element<HTMLSelectElement>("preset");
+  const groups = new Map<string, HTMLOptGroupElement>();
+  const own = new Option(t("experiment.own"), "");
+  own.hidden = true;
+  preset.replaceChildren(own);
+  for (const each of PRESETS) {
+    const name = each.document ?? t("experiment.lines");
+    let group = groups.get(name);
+    if (!group) {
+      group = document.createElement("optgroup");
+      group.label = name;
+      groups.set(name, group);
+      preset.append(group);
+    }
+    const title = each.document === null ? t(`preset.${each.name.slice(5)}` as "preset.home") : each.title;
+    group.append(new Option(title, each.name));
+  }
+  const tours = element<HTMLSelectElement>("tour-choice");
+  tours.replaceChildren(new Option(t("tour.none"), ""), ...TOURS.map((each) => new Option(t(`tour.${each.id}` as "tour.bloat"), each.id)));
+  tours.value = tour.current ?? "";
+  const speed = element<HTMLSelectElement>("speed");
+  speed.replaceChildren(...SPEEDS.map((each) => new Option(t("speed.times", { speed: each }), String(each))));
+  speed.value = String(player.speed);
+  const languages = element<HTMLSelectElement>("language");
+  languages.replaceChildren(...LANGUAGES.map(([name, label]) => {
+    const option = new Option(label, name);
+    option.lang = name;
+    return option;
+  }));
+  languages.value = current();
+  showKept();
+  showExperiment();
+  segmentShown = null;
+  cards.clear();
+  if (shown) showSegment();
+  tour.show();
+  buttons();
+}
+
+function listen(): void {
+  const on = (id: string, event: string, act: (target: HTMLInputElement) => void): void =>
+    element(id).addEventListener(event, (happened) => act(happened.currentTarget as HTMLInputElement));
+  on("preset", "change", ({ value }) => {
+    drop();
+    go(fresh(value, presetText(value)!), "", true);
+  });
+  on("point", "change", ({ value }) => go({ ...history.now, point: Number(value) }));
+  on("tour-choice", "change", ({ value }) => tour.start(value));
+  on("undo", "click", () => history.undo() && refresh());
+  on("redo", "click", () => history.redo() && refresh());
+  on("reset", "click", () => {
+    const preset = history.now.preset ?? FIRST;
+    go(fresh(preset, presetText(preset)!));
+  });
+  on("keep", "click", () => keep(before === null));
+  on("share", "click", () => {
+    void fragmentOf({ state: history.now, before: before?.state ?? null, at_ns: player.t }).then((fragment) => {
+      const link = `${location.href.split("#")[0]}#${fragment}`;
+      window.history.replaceState(null, "", `#${fragment}`);
+      return copy(link, t("share.done"));
+    });
+  });
+  on("play", "click", () => {
+    player.toggle();
+    isDue = true;
+    if (!player.playing) speakSoon();
+  });
+  on("step", "click", () => step(true));
+  on("back", "click", () => step(false));
+  on("time", "input", ({ value }) => seek((Number(value) / 1000) * player.end));
+  on("speed", "change", ({ value }) => {
+    player.speed = Number(value);
+    isDue = true;
+  });
+  on("language", "change", ({ value }) => {
+    choose(value);
+    fill();
+    seriesDue = true;
+    if (shown) element("sentence").textContent = sentence(shown, player.t);
+  });
+  on("save-toml", "click", () => shown && save(fileName(shown.state, "toml"), "application/toml", experimentOf(shown)));
+  on("save-csv", "click", () => shown && flows && save(fileName(shown.state, "csv"), "text/csv", csvOf(panelsOf(shown.run, shown.segments[0]!.network, flows, shown.port, (key) => t(key as "series.queue")))));
+  on("save-svg", "click", () => shown && save(fileName(shown.state, "svg"), "image/svg+xml", svgOf(graphs.charts, shown.run.opened.title, palette.ink, palette.paper)));
+  for (const [id, engine] of [["copy-sim", "sim"], ["copy-kernel", "guest"]] as const) {
+    on(id, "click", () => {
+      if (!shown) return;
+      const command = commandOf(shown, engine);
+      const box = element("command");
+      box.hidden = false;
+      box.textContent = command;
+      void copy(command, needsFile(command) ? t("command.file") : t("command.done"));
+    });
+  }
+  document.addEventListener("keydown", keys);
+  document.addEventListener("click", (event) => {
+    const menu = element<HTMLDetailsElement>("menu");
+    if (menu.open && event.target instanceof Node && !menu.contains(event.target)) menu.open = false;
+  });
+  window.addEventListener("hashchange", () => void openLink());
+  onScheme(() => {
+    palette = colours();
+    showExperiment();
+    isDue = seriesDue = true;
+  });
+  new ResizeObserver(() => {
+    segmentShown = null;
+    isDue = true;
+  }).observe(element("picture"));
+}
+
+/** Keys of the whole page, where no element takes them. */
+function keys(event: KeyboardEvent): void {
+  if (event.key === "Escape") element<HTMLDetailsElement>("menu").open = false;
+  const target = event.target;
+  if (target instanceof Element && target.closest("input, select, textarea, button, summary, a, [role=button]")) return;
+  const isCommand = event.ctrlKey || event.metaKey;
+  if (isCommand && event.key.toLowerCase() === "z") {
+    event.preventDefault();
+    if (event.shiftKey ? history.redo() : history.undo()) refresh();
+  } else if (!isCommand && event.key === " ") {
+    event.preventDefault();
+    element("play").click();
+  } else if (!isCommand && event.key === "ArrowRight") step(true);
+  else if (!isCommand && event.key === "ArrowLeft") step(false);
+}
+
+/** For tests: what the picture holds, without reading its pixels. */
+declare global {
+  interface Window {
+    explorer: { counts: () => Stage["counts"]; state: () => State; meaning: () => Meaning | null; time: () => number; port: () => string; seek: (t_ns: number) => void };
+  }
+}
+window.explorer = {
+  counts: () => stage.counts,
+  state: () => history.now,
+  meaning: () => found,
+  time: () => player.t,
+  port: () => shownPort,
+  seek,
+};
+
+fill();
+listen();
+void openLink().then((opened) => {
+  if (opened) return;
+  player.playing = !quiet.matches;
+  refresh();
+});
+requestAnimationFrame(frame);

@@ -1,0 +1,80 @@
+// One run as it arrives from the worker.
+
+import type { CapacitySeries, Chunk, FlowSeries, Opened, PortSeries, ProbeSeries, Summary, TransferSeries } from "../core/protocol";
+import { Column, lastAt } from "./columns";
+import { Track } from "./track";
+
+/** Columns of one table, by name; those of `t_ns` ascend. */
+export type Columns<T> = { [Key in keyof T]: Column };
+
+function append<T extends object>(into: Map<string, Columns<T>>, name: string, chunk: T): void {
+  let columns = into.get(name);
+  if (!columns) {
+    columns = Object.fromEntries(Object.keys(chunk).map((key) => [key, new Column()])) as Columns<T>;
+    into.set(name, columns);
+  }
+  for (const [key, values] of Object.entries(chunk)) columns[key as keyof T].append(values as Float64Array);
+}
+
+export class Run {
+  readonly ports = new Map<string, Columns<PortSeries>>();
+  readonly flows = new Map<string, Columns<FlowSeries>>();
+  readonly probes = new Map<string, Columns<ProbeSeries>>();
+  readonly transfers = new Map<string, Columns<TransferSeries>>();
+  readonly packets = new Map<string, Track>();
+  until_ns = 0;
+  summary: Summary | null = null;
+  readonly capacity = new Map<string, Columns<CapacitySeries>>();
+
+  constructor(readonly opened: Opened) {}
+
+  add(chunk: Chunk): void {
+    for (const [name, series] of Object.entries(chunk.ports)) append(this.ports, name, series);
+    for (const [name, series] of Object.entries(chunk.flows)) append(this.flows, name, series);
+    for (const [name, series] of Object.entries(chunk.probes)) append(this.probes, name, series);
+    for (const [name, series] of Object.entries(chunk.transfers)) append(this.transfers, name, series);
+    for (const [name, series] of Object.entries(chunk.capacity)) append(this.capacity, name, series);
+    for (const [name, log] of Object.entries(chunk.packets)) {
+      let track = this.packets.get(name);
+      if (!track) this.packets.set(name, (track = new Track()));
+      track.add(log);
+    }
+    this.until_ns = chunk.until_ns;
+  }
+
+  get duration_ns(): number {
+    return this.opened.duration_ns;
+  }
+
+  /** The rate of a port at a time; null if it has none. */
+  rateAt(port: string, t: number): number | null {
+    const rate = this.valueAt(this.capacity.get(port), "rate_bps", t);
+    return Number.isFinite(rate) ? rate : (this.opened.network.ports.find((each) => each.name === port)?.rate_bps ?? null);
+  }
+
+  /** The mean rate of a port between two times; null if it has none. */
+  meanRate(port: string, from: number, to: number): number | null {
+    const columns = this.capacity.get(port);
+    if (!columns || to <= from) return this.rateAt(port, from);
+    let bits = 0;
+    for (let at = 0; at < columns.t_ns.length; at++) {
+      const start = Math.max(from, columns.t_ns.at(at));
+      const end = at + 1 < columns.t_ns.length ? Math.min(to, columns.t_ns.at(at + 1)) : to;
+      if (end > start) bits += columns.rate_bps.at(at) * (end - start);
+    }
+    return bits / (to - from);
+  }
+
+  /** A column's value at the last sample not after `t`; NaN before the first. */
+  valueAt(columns: { t_ns: Column; [key: string]: Column } | undefined, key: string, t: number): number {
+    if (!columns) return NaN;
+    const at = lastAt(columns.t_ns.values, t);
+    return at < 0 ? NaN : columns[key]!.at(at);
+  }
+}
+
+/** The quantile of sorted values: the smallest that at least this share does not exceed. */
+export function quantile(sorted: Float64Array | number[], share: number): number {
+  if (!sorted.length) return NaN;
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]!;
+}

@@ -1,0 +1,299 @@
+// The packets of one port on a canvas: those that arrive, wait in the queueing discipline, wait in the ring, are on the
+// wire, and are dropped. Everything is a function of the run and a time, so it can be played in both directions.
+
+import type { Port } from "../core/protocol";
+import type { Colours } from "./colours";
+import type { Flows } from "./flows";
+import type { Run } from "./run";
+import { Place, type Track } from "./track";
+
+const FAIR = new Set(["fq_codel", "fq_pie", "fq", "sfq", "cake", "dualpi2", "drr"]);
+const MOST_LANES = 6;
+const LARGEST_CELL = 24;
+const SMALL_BYTES = 300;
+/** A packet of more than this travels as several segments (offload). */
+const LARGE_BYTES = 3200;
+/** Seconds on the screen in which a packet comes in, and in which a dropped one falls. */
+const COMING_S = 0.12;
+const FALLING_S = 0.55;
+
+export interface Scene {
+  run: Run;
+  port: Port;
+  flows: Flows;
+  /** The packets that the queue's box has room for, so that two scenes can be compared. */
+  room: number;
+  texts: { queue: string; ring: string; wire: string; sender: string; receiver: string; truncated: string };
+}
+
+interface Box {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+/** How many packets the queue held at most: packets of the samples, or in the log. */
+export function fullest(run: Run, port: string): number {
+  const series = run.ports.get(port);
+  let most = 0;
+  if (series) for (const each of series.packets.values) most = Math.max(most, each);
+  return most;
+}
+
+/** How many packets are where; for the words beside the picture, and for tests. */
+export interface Counts {
+  queue: number;
+  ring: number;
+  wire: number;
+  dropped: number;
+  marked: number;
+}
+
+export class Stage {
+  counts: Counts = { queue: 0, ring: 0, wire: 0, dropped: 0, marked: 0 };
+  private readonly context: CanvasRenderingContext2D;
+  private width = 0;
+  private height = 0;
+
+  constructor(readonly canvas: HTMLCanvasElement) {
+    this.context = canvas.getContext("2d")!;
+  }
+
+  /** Draws a scene at `t` ns, played at `speed` times real time. */
+  draw(scene: Scene, t: number, speed: number, colours: Colours): void {
+    this.fit();
+    const { context, width, height } = this;
+    context.clearRect(0, 0, width, height);
+    const { run, port } = scene;
+    const track = run.packets.get(port.name);
+    const layout = this.layout(port);
+    this.boxes(scene, layout, colours);
+    this.counts = { queue: 0, ring: 0, wire: 0, dropped: 0, marked: 0 };
+    if (!track) return;
+    if (t >= track.truncated_ns) {
+      context.fillStyle = colours.aware;
+      context.font = this.font(13);
+      context.textAlign = "left";
+      context.fillText(scene.texts.truncated, layout.queue.x + 10, layout.queue.y + layout.queue.height / 2 + 4, layout.queue.width - 20);
+      return;
+    }
+    this.packets(scene, track, t, speed, layout, colours);
+  }
+
+  private font(size: number, weight = 400): string {
+    return `${weight} ${size}px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif`;
+  }
+
+  private fit(): void {
+    const { canvas } = this;
+    const scale = Math.min(devicePixelRatio || 1, 2);
+    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+    if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
+      canvas.width = Math.round(width * scale);
+      canvas.height = Math.round(height * scale);
+    }
+    this.width = width;
+    this.height = height;
+    this.context.setTransform(scale, 0, 0, scale, 0, 0);
+  }
+
+  private layout(port: Port): { incoming: Box; queue: Box; ring: Box | null; wire: Box } {
+    const { width, height } = this;
+    const narrow = width < 560;
+    const [top, bottom] = [24, 26];
+    const tall = height - top - bottom;
+    const coming = narrow ? 26 : Math.round(width * 0.09);
+    const onWire = Math.round(width * (narrow ? 0.24 : 0.27));
+    const hasRing = port.has_ring || port.radio;
+    const inRing = hasRing ? Math.round(width * (narrow ? 0.16 : 0.12)) : 0;
+    const gap = hasRing ? 10 : 0;
+    const queue = { x: coming, y: top, width: width - coming - onWire - inRing - gap - 8, height: tall };
+    const ring = hasRing ? { x: queue.x + queue.width + gap, y: top, width: inRing, height: tall } : null;
+    const end = ring ? ring.x + ring.width : queue.x + queue.width;
+    return {
+      incoming: { x: 0, y: top, width: coming, height: tall },
+      queue,
+      ring,
+      wire: { x: end + 4, y: top + tall / 2 - 13, width: width - end - 8, height: 26 },
+    };
+  }
+
+  private boxes(scene: Scene, layout: ReturnType<Stage["layout"]>, colours: Colours): void {
+    const { context } = this;
+    context.lineWidth = 1.5;
+    const { queue, ring, wire } = layout;
+    for (const box of ring ? [queue, ring] : [queue]) {
+      context.fillStyle = colours.raised;
+      context.strokeStyle = colours.muted;
+      // Open on the left, where packets come in.
+      context.fillRect(box.x, box.y, box.width, box.height);
+      context.beginPath();
+      context.moveTo(box.x, box.y + 0.5);
+      context.lineTo(box.x + box.width - 0.5, box.y + 0.5);
+      context.lineTo(box.x + box.width - 0.5, box.y + box.height - 0.5);
+      context.lineTo(box.x, box.y + box.height - 0.5);
+      context.stroke();
+    }
+    context.strokeStyle = colours.muted;
+    context.lineWidth = 1;
+    context.beginPath();
+    for (const y of [wire.y + 0.5, wire.y + wire.height - 0.5]) {
+      context.moveTo(wire.x, y);
+      context.lineTo(wire.x + wire.width, y);
+    }
+    context.stroke();
+    context.fillStyle = colours.muted;
+    context.font = this.font(12.5, 600);
+    context.textAlign = "left";
+    context.fillText(scene.texts.queue, queue.x + 2, 16, queue.width - 4);
+    if (ring) context.fillText(scene.texts.ring, ring.x + 2, 16, ring.width + 6);
+    context.textAlign = "right";
+    context.fillText(scene.texts.wire, wire.x + wire.width, wire.y - 8, wire.width - 4);
+    context.fillText(`${scene.texts.receiver} →`, wire.x + wire.width, wire.y + wire.height + 18, wire.width - 4);
+  }
+
+  private packets(scene: Scene, track: Track, t: number, speed: number, layout: ReturnType<Stage["layout"]>, colours: Colours): void {
+    const lead = COMING_S * speed * 1e9;
+    const trail = FALLING_S * speed * 1e9;
+    const { queue, ring, wire, incoming } = layout;
+    const waiting: number[] = [];
+    const inRing: number[] = [];
+    const sent: number[] = [];
+    const coming: number[] = [];
+    const falling: number[] = [];
+    track.each(t, lead, trail, (packet, place) => {
+      if (place === Place.Dropped) falling.push(packet);
+      else if (place === Place.Wire) sent.push(packet);
+      else if (place === Place.Ring) inRing.push(packet);
+      else if (track.came.at(packet) > t) coming.push(packet);
+      else waiting.push(packet);
+    });
+    const marked = (packets: number[]): number => packets.filter((packet) => track.marked.at(packet) <= t).length;
+    this.counts = {
+      queue: waiting.length,
+      ring: inRing.length,
+      wire: sent.length,
+      dropped: falling.length,
+      marked: marked(waiting) + marked(inRing) + marked(sent),
+    };
+    this.fill(scene, track, t, waiting, queue, scene.room, colours);
+    if (ring) this.fill(scene, track, t, inRing, ring, Math.max(64, inRing.length), colours, false);
+    this.onWire(scene, track, t, sent, wire, colours);
+    this.coming(scene, track, t, lead, coming, incoming, queue, colours);
+    this.falling(scene, track, t, trail, falling, queue, colours);
+  }
+
+  // Packets in a box, from the exit on the right; a lane for each flow if the discipline takes turns.
+  private fill(scene: Scene, track: Track, t: number, packets: number[], box: Box, room: number, colours: Colours, lanes = true): void {
+    const fair = lanes && FAIR.has(scene.port.qdisc ?? "");
+    const groups = new Map<number, number[]>();
+    for (const packet of packets) {
+      const lane = fair ? track.flow.at(packet) % MOST_LANES : 0;
+      const found = groups.get(lane);
+      if (found) found.push(packet);
+      else groups.set(lane, [packet]);
+    }
+    const inner = { x: box.x + 3, y: box.y + 3, width: box.width - 6, height: box.height - 6 };
+    const least = fair ? Math.min(MOST_LANES, Math.max(2, scene.flows.all.length)) : 1;
+    const tall = inner.height / least;
+    const most = Math.max(room, fair ? Math.max(0, ...[...groups.values()].map((each) => each.length)) * least : packets.length);
+    const size = cellSize(inner.width, tall, Math.ceil(most / least));
+    const rows = Math.max(1, Math.floor(tall / size));
+    if (fair) {
+      this.context.fillStyle = colours.line;
+      for (let lane = 1; lane < least; lane++) this.context.fillRect(box.x, inner.y + lane * tall - 0.5, box.width - 1, 1);
+    }
+    for (const [lane, members] of groups) {
+      const top = fair ? inner.y + (lane % least) * tall : inner.y;
+      members.forEach((packet, at) => {
+        const x = inner.x + inner.width - (Math.floor(at / rows) + 1) * size;
+        const y = top + tall - ((at % rows) + 1) * size;
+        this.packet(scene, track, packet, t, x, y, size, colours);
+      });
+    }
+  }
+
+  private packet(scene: Scene, track: Track, packet: number, t: number, x: number, y: number, size: number, colours: Colours): void {
+    const { context } = this;
+    const bytes = track.bytes.at(packet);
+    const gap = size > 6 ? 1 : size > 3 ? 0.5 : 0;
+    context.fillStyle = scene.flows.colourOf(track.flow.at(packet), colours);
+    if (bytes < SMALL_BYTES && size > 3) {
+      const small = Math.max(2.5, size * 0.5);
+      context.beginPath();
+      context.arc(x + size / 2, y + size / 2, small / 2, 0, 7);
+      context.fill();
+    } else {
+      context.fillRect(x, y, size - gap, size - gap);
+      if (bytes > LARGE_BYTES && size > 6) {
+        context.fillStyle = colours.raised;
+        for (let line = 1; line < 3; line++) context.fillRect(x + (line * (size - gap)) / 3 - 0.5, y, 1, size - gap);
+      }
+    }
+    if (track.marked.at(packet) <= t) {
+      context.strokeStyle = colours.ink;
+      context.lineWidth = Math.min(2, size / 4);
+      context.strokeRect(x + 0.5, y + 0.5, size - gap - 1, size - gap - 1);
+      context.fillStyle = colours.paper;
+      context.fillRect(x + size * 0.35, y + size * 0.35, size * 0.3, size * 0.3);
+    }
+  }
+
+  private onWire(scene: Scene, track: Track, t: number, packets: number[], wire: Box, colours: Colours): void {
+    const size = 13;
+    for (const packet of packets) {
+      const start = track.sent.at(packet);
+      const end = Number.isNaN(track.arrived.at(packet)) ? start + scene.port.delay_ns : track.arrived.at(packet);
+      const part = end > start ? Math.min(1, (t - start) / (end - start)) : 1;
+      const x = wire.x + (wire.width - size) * part;
+      this.packet(scene, track, packet, t, x, wire.y + (wire.height - size) / 2, size, colours);
+    }
+  }
+
+  private coming(scene: Scene, track: Track, t: number, lead: number, packets: number[], from: Box, queue: Box, colours: Colours): void {
+    const size = Math.min(9, Math.max(6, from.width / 4));
+    for (const packet of packets) {
+      const part = lead > 0 ? 1 - (track.came.at(packet) - t) / lead : 1;
+      const y = queue.y + queue.height / 2 - size / 2 + jitter(packet) * (queue.height * 0.7);
+      this.packet(scene, track, packet, t, from.x + (from.width - size) * part, y, size, colours);
+    }
+  }
+
+  // A dropped packet falls out of the queue, crossed out.
+  private falling(scene: Scene, track: Track, t: number, trail: number, packets: number[], queue: Box, colours: Colours): void {
+    const { context } = this;
+    const size = 12;
+    const from = packets.length > 60 ? packets.slice(-60) : packets;
+    for (const packet of from) {
+      const age = trail > 0 ? (t - track.dropped.at(packet)) / trail : 1;
+      if (age > 1) continue;
+      const atTail = track.dropped.at(packet) - track.came.at(packet) < 1e3;
+      const x = (atTail ? queue.x + 4 : queue.x + queue.width - 18) + jitter(packet) * 14 + 10 * age * (atTail ? -1 : 0);
+      const y = queue.y + queue.height * 0.55 + (this.height - queue.y - queue.height * 0.55 - size) * age * age;
+      context.globalAlpha = 1 - 0.6 * age;
+      this.packet(scene, track, packet, t, x, y, size, colours);
+      context.strokeStyle = colours.bad;
+      context.lineWidth = 2.5;
+      context.beginPath();
+      context.moveTo(x - 2, y - 2);
+      context.lineTo(x + size + 1, y + size + 1);
+      context.moveTo(x + size + 1, y - 2);
+      context.lineTo(x - 2, y + size + 1);
+      context.stroke();
+      context.globalAlpha = 1;
+    }
+  }
+}
+
+/** The largest square of which `count` fit into a box. */
+function cellSize(width: number, height: number, count: number): number {
+  let size = Math.min(LARGEST_CELL, height);
+  while (size > 1.5 && Math.floor(width / size) * Math.max(1, Math.floor(height / size)) < count) size -= size > 6 ? 0.5 : 0.25;
+  return Math.max(1.5, size);
+}
+
+/** A number between -0.5 and 0.5 that is the same for a packet at every frame. */
+function jitter(packet: number): number {
+  return ((packet * 2654435761) % 4096) / 4096 - 0.5;
+}

@@ -1,0 +1,50 @@
+// The page's words, from one file for each language.
+
+import en from "../texts/en.json";
+
+export type Key = keyof typeof en;
+const ALL: Record<string, Record<string, string>> = { en };
+export const LANGUAGES: readonly (readonly [string, string])[] = [["en", "English"]];
+const STORED = "bufferscope-language";
+
+function preferred(): string {
+  let stored: string | null = null;
+  try {
+    stored = localStorage.getItem(STORED);
+  } catch {
+    // A page from a file may have no storage.
+  }
+  const wanted = [stored, ...navigator.languages].map((each) => each?.slice(0, 2).toLowerCase() ?? "");
+  return wanted.find((each) => Object.hasOwn(ALL, each)) ?? "en";
+}
+
+let language = preferred();
+
+export const current = (): string => language;
+
+export function choose(name: string): void {
+  if (!Object.hasOwn(ALL, name)) return;
+  language = name;
+  try {
+    localStorage.setItem(STORED, name);
+  } catch {
+    // The choice then lasts as long as the page.
+  }
+}
+
+/** A text with `{name}` replaced by values. */
+export function t(key: Key, values: Record<string, string | number> = {}): string {
+  const text = ALL[language]![key] ?? en[key];
+  return text.replace(/\{(\w+)\}/g, (whole, name: string) => (Object.hasOwn(values, name) ? String(values[name]) : whole));
+}
+
+/** Whether there is a text of this name. */
+export const has = (key: string): key is Key => Object.hasOwn(en, key);
+
+/** Puts the texts into the elements that name them. */
+export function translate(root: ParentNode = document): void {
+  document.documentElement.lang = language === "zh" ? "zh-Hans" : language;
+  for (const each of root.querySelectorAll<HTMLElement>("[data-text]")) each.textContent = t(each.dataset["text"] as Key);
+  for (const each of root.querySelectorAll<HTMLElement>("[data-label]")) each.setAttribute("aria-label", t(each.dataset["label"] as Key));
+  for (const each of root.querySelectorAll<HTMLElement>("[data-title]")) each.title = t(each.dataset["title"] as Key);
+}

@@ -1,0 +1,143 @@
+// A guided tour: steps with a question each, which the reader answers by moving something.
+
+import type { Document } from "./document";
+import type { Meaning } from "./meaning";
+import type { Result } from "./session";
+import type { State } from "./state";
+import { has, t, type Key } from "./texts";
+import { tourNamed, type Step } from "../tours/index";
+
+/** What a step looks at. */
+export interface Reading {
+  result: Result;
+  meaning: Meaning;
+  before: Meaning | null;
+  /** The time of the picture, in ns. */
+  t: number;
+  /** The file as the run has it at that time. */
+  now: Document | null;
+}
+
+export interface Host {
+  go: (state: State) => void;
+  keep: () => void;
+  read: () => Reading | null;
+  ended: () => void;
+}
+
+export class Tour {
+  current: string | null = null;
+  private at = 0;
+  private solved = false;
+  /** The result that a step began with does not answer it. */
+  private first: State | null = null;
+
+  constructor(
+    private readonly into: HTMLElement,
+    private readonly host: Host,
+  ) {}
+
+  start(id: string): void {
+    this.current = tourNamed(id) ? id : null;
+    if (this.current) this.enter(0);
+    else this.show();
+  }
+
+  private get steps(): readonly Step[] {
+    return (this.current && tourNamed(this.current)?.steps) || [];
+  }
+
+  private enter(at: number): void {
+    this.at = at;
+    const step = this.steps[at]!;
+    this.solved = step.solved === undefined;
+    const setup = step.setup?.();
+    if (setup) {
+      this.first = setup;
+      this.host.go(setup);
+      if (step.keep) this.waitToKeep = true;
+    }
+    this.show(true);
+  }
+
+  private waitToKeep = false;
+
+  /** Looks whether the present picture answers the question. */
+  check(): void {
+    const step = this.steps[this.at];
+    if (!this.current || !step) return;
+    const reading = this.host.read();
+    if (!reading || reading.result.run.summary === null) return;
+    if (this.waitToKeep && reading.result.state === this.first) {
+      this.waitToKeep = false;
+      this.host.keep();
+    }
+    if (this.solved || !step.solved?.(reading)) return;
+    this.solved = true;
+    this.show();
+  }
+
+  show(focus = false): void {
+    const { into } = this;
+    into.hidden = this.current === null;
+    into.replaceChildren();
+    for (const each of document.querySelectorAll(".asked")) each.classList.remove("asked");
+    if (this.current === null) return;
+    const step = this.steps[this.at]!;
+    const key = `tour.${this.current}.${this.at + 1}`;
+    const text = (end: string): string => t(`${key}.${end}` as Key);
+    const add = (name: string, words: string, className = "", parent: HTMLElement = into): HTMLElement => {
+      const made = document.createElement(name);
+      made.textContent = words;
+      if (className) made.className = className;
+      parent.append(made);
+      return made;
+    };
+    add("p", t("tour.step", { tour: t(`tour.${this.current}` as Key), step: this.at + 1, of: this.steps.length }), "kicker");
+    const title = add("h2", text("title"));
+    title.id = "tour-title";
+    title.tabIndex = -1;
+    add("p", text("text"), "prose");
+    const state = document.createElement("div");
+    state.setAttribute("role", "status");
+    if (step.solved) {
+      const question = add("p", text("question"), "question");
+      question.dataset["solved"] = String(this.solved);
+      into.append(state);
+      if (this.solved) add("p", `✓ ${text("answer")}`, "answer", state);
+      else if (has(`${key}.hint`)) {
+        const hint = document.createElement("details");
+        add("summary", t("tour.hint"), "", hint);
+        add("p", text("hint"), "", hint);
+        into.append(hint);
+      }
+    }
+    const row = add("p", "", "row");
+    const button = (label: string, act: () => void, className = ""): HTMLButtonElement => {
+      const made = add("button", label, className, row) as HTMLButtonElement;
+      made.type = "button";
+      made.addEventListener("click", act);
+      return made;
+    };
+    if (this.at > 0) button(t("tour.back"), () => this.enter(this.at - 1));
+    const isLast = this.at === this.steps.length - 1;
+    const next = (): void => {
+      if (isLast) this.end();
+      else this.enter(this.at + 1);
+    };
+    if (this.solved) button(t(isLast ? "tour.finish" : "tour.next"), next, "primary");
+    else button(t("tour.skip"), next);
+    button(t("tour.leave"), () => this.end());
+    for (const control of step.controls ?? []) document.querySelector(control.startsWith("#") ? control : `[data-control^="${control}"]`)?.classList.add("asked");
+    if (focus) {
+      title.focus({ preventScroll: true });
+      into.scrollIntoView({ block: "nearest" });
+    }
+  }
+
+  private end(): void {
+    this.current = null;
+    this.show();
+    this.host.ended();
+  }
+}

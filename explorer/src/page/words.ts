@@ -1,0 +1,60 @@
+// The picture in words: what it shows at a time, and what the run was like.
+
+import { idleRoundTrip, type Meaning } from "./meaning";
+import { lastAt } from "./columns";
+import { segmentAt, type Result } from "./session";
+import { t } from "./texts";
+import { brief, rateWords, timeWords } from "./units";
+
+/** The round trip of the last ping that was answered by a time, and what it would take without a queue. */
+export function lastRoundTrip(result: Result, now: number): { rtt: number; idle: number } | null {
+  const segment = segmentAt(result, now);
+  const probe = segment.network.probesOf(result.port).find((each) => result.run.probes.has(each.name));
+  const columns = probe && result.run.probes.get(probe.name);
+  if (!columns) return null;
+  const sent = columns.t_ns.values;
+  for (let at = lastAt(sent, now); at >= 0; at--) {
+    const rtt = columns.rtt_ns.at(at);
+    if (Number.isFinite(rtt) && sent[at]! + rtt <= now) {
+      return { rtt, idle: Math.min(rtt, idleRoundTrip(result.run, segment.network, probe, result.document, segment.from_ns, result.run.duration_ns)) };
+    }
+  }
+  return null;
+}
+
+/** What the picture shows at a time. */
+export function sentence(result: Result, now: number): string {
+  const { run, port } = result;
+  const series = run.ports.get(port);
+  const packets = run.valueAt(series, "packets", now);
+  const bytes = run.valueAt(series, "bytes", now) + run.valueAt(series, "ring_bytes", now);
+  const dropped = run.valueAt(series, "dropped", now);
+  const marked = run.valueAt(series, "marked", now);
+  const [device] = segmentAt(result, now).network.endsOf(port);
+  const rate = run.rateAt(port, now);
+  const at = t("words.at", { time: (now / 1e9).toFixed(2) });
+  const parts: string[] = [];
+  if (!Number.isFinite(packets)) parts.push(`${at} ${t("words.nothing", { device })}`);
+  else if (bytes === 0 && packets === 0) parts.push(`${at} ${t("words.empty", { device })}`);
+  else if (rate === null) parts.push(`${at} ${t("words.waiting.plain", { device, packets: brief(packets, 5) })}`);
+  else parts.push(`${at} ${t("words.waiting", { device, packets: brief(packets, 5), time: timeWords((bytes * 8e9) / rate) })}`);
+  const trip = lastRoundTrip(result, now);
+  if (trip) {
+    const added = trip.rtt - trip.idle;
+    parts.push(added > 2e6 ? t("words.slow", { rtt: timeWords(trip.rtt), idle: timeWords(trip.idle) }) : t("words.quick", { rtt: timeWords(trip.rtt) }));
+  }
+  if (dropped > 0) parts.push(t("words.dropped", { count: brief(dropped, 7) }));
+  if (marked > 0) parts.push(t("words.marked", { count: brief(marked, 7) }));
+  return parts.join(" ");
+}
+
+/** What a whole run was like, in one sentence. */
+export function verdict(found: Meaning): string {
+  const share = found.rate ? Math.min(1, found.goodput / found.rate) : null;
+  const filled = share === null ? t("verdict.rate", { rate: rateWords(found.goodput) }) : t("verdict.filled", { rate: rateWords(found.goodput), share: Math.round(share * 100) });
+  if (!found.rtt?.count) return filled;
+  const added = found.rtt.p95 - found.rtt.idle;
+  if (!Number.isFinite(added)) return `${filled} ${t("verdict.lost", { share: brief((100 * found.rtt.lost) / found.rtt.count, 2) })}`;
+  const key = added < 10e6 ? "verdict.short" : added < 50e6 ? "verdict.some" : "verdict.bloat";
+  return `${filled} ${t(key, { added: timeWords(added) })}`;
+}

@@ -1,0 +1,52 @@
+// The experiments that the page offers: lines of real people, and the catalogue of the package.
+
+import catalogue from "catalogue:";
+import cable from "./lines/cable.toml";
+import dsl from "./lines/dsl.toml";
+import fibre from "./lines/fibre.toml";
+import home from "./lines/home.toml";
+import lte from "./lines/lte.toml";
+import satellite from "./lines/satellite.toml";
+import wifi from "./lines/wifi.toml";
+
+/** Names with a colon are the page's own; no experiment of the catalogue has one. */
+const LINES: readonly (readonly [string, string])[] = [
+  ["line:home", home],
+  ["line:cable", cable],
+  ["line:dsl", dsl],
+  ["line:fibre", fibre],
+  ["line:lte", lte],
+  ["line:wifi", wifi],
+  ["line:satellite", satellite],
+];
+
+export const FIRST = "line:home";
+
+export interface Preset {
+  name: string;
+  title: string;
+  /** The document that it reproduces; null: a line. */
+  document: string | null;
+}
+
+const TEXTS = new Map<string, string>([...LINES, ...catalogue.map((each) => [each.name, each.text] as const)]);
+
+/** The text of a preset's file; null if there is none of this name. */
+export function presetText(name: string): string | null {
+  return TEXTS.get(name) ?? null;
+}
+
+export const PRESETS: readonly Preset[] = [
+  ...LINES.map(([name, text]) => ({ name, title: field(text, "title") ?? name, document: null })),
+  ...catalogue.map(({ name, text }) => ({
+    name,
+    title: field(text, "title") ?? name,
+    document: field(text, "document") ?? field(text, "source") ?? "",
+  })),
+];
+
+// Titles are basic strings at the top of a file; reading all files as TOML would delay the page.
+function field(text: string, key: string): string | null {
+  const match = new RegExp(`^${key} = ("(?:[^"\\\\]|\\\\.)*")`, "m").exec(text);
+  return match ? String(JSON.parse(match[1]!)) : null;
+}
