@@ -145,6 +145,8 @@ export class Cards {
       label.textContent = control.label;
       output.textContent = control.words(control.value);
       input.max = String(most(control));
+      input.dataset["least"] = String(control.least);
+      input.dataset["most"] = String(control.most);
       // A slider that a reader moves stays where it was put, although rounding may say a little otherwise.
       const own = moved && moved.value === control.value ? moved.at : String(position(control));
       if (input.value !== own) input.value = own;

@@ -59,16 +59,17 @@ const FULL_FRAME = 1514;
 /** A number with two significant digits. */
 const two = (value: number): number => Number(value.toPrecision(2));
 
-export function controlsOf(opened: Opened, network: Network, document: Document, watched: string): Control[] {
+/** The controls of what is around a port. `document` is the file as the run has it, `base` as it was before any change. */
+export function controlsOf(opened: Opened, network: Network, document: Document, base: Document, watched: string): Control[] {
   const port = network.ports.get(watched);
   if (!port) return [];
   const loads = network.loads(watched);
   return [
     ...loads.slice(0, 3).flatMap((traffic) => senderControls(traffic, loads, document)),
-    ...offload(loads, document),
+    ...offload(network, loads, document),
     ...shaper(port, network, loads, document),
     ...queueControls(port, network, document),
-    ...ringControls(port, network, document),
+    ...ringControls(port, network, document, base),
     ...airControls(port, document),
     ...lineControls(opened, port, network, loads, document),
   ];
@@ -132,8 +133,10 @@ export function disciplineName(name: string): string {
   return Object.hasOwn(NAMES, name) ? NAMES[name]! : name;
 }
 
-function offload(loads: Traffic[], document: Document): Control[] {
+function offload(network: Network, loads: Traffic[], document: Document): Control[] {
   if (!loads.some((each) => each.kind === "tcp")) return [];
+  // Packets of several segments cannot cross a radio channel.
+  if (network.opened.network.ports.some((each) => each.radio)) return [];
   const value = document.get("tcp", "gso_max_segs");
   return [{
     kind: "switch",
@@ -150,7 +153,9 @@ function offload(loads: Traffic[], document: Document): Control[] {
 // A shaper in the device before the watched port: it is slower than the line, so that the queue is where it is managed.
 function shaper(port: Port, network: Network, loads: Traffic[], document: Document): Control[] {
   const way = loads.map((each) => network.path(each.from, each.to)).find((path) => path.includes(port));
-  const before = way?.[way.indexOf(port) - 1];
+  const at = way?.indexOf(port) ?? -1;
+  // The sender's own port is no device before the line.
+  const before = at >= 2 ? way![at - 1] : undefined;
   if (!before || before.rate_bps === null || before.radio || port.rate_bps === null || before.rate_bps <= port.rate_bps) return [];
   const path = pathOf("link", before.link, network.directionOf(before), "queue");
   const queue = document.ofPort(before.link, network.directionOf(before), "queue");
@@ -280,7 +285,7 @@ function newQueue(qdisc: string, port: Port, rate: number): Table {
   }
 }
 
-function ringControls(port: Port, network: Network, document: Document): Control[] {
+function ringControls(port: Port, network: Network, document: Document, base: Document): Control[] {
   if (port.rate_bps === null || port.radio) return [];
   const direction = network.directionOf(port);
   const path = pathOf("link", port.link, direction, "ring");
@@ -288,16 +293,17 @@ function ringControls(port: Port, network: Network, document: Document): Control
   const table: Table = isTable(ring) ? ring : {};
   const size = isTable(ring) ? (packetsOf(ring["size"]) ?? 256) : 0;
   const controls: Control[] = [];
-  // A file that has a ring for both directions keeps it for the other.
-  const inherited = isTable(document.get("link", port.link, "ring")) && !isTable(document.get("link", port.link, direction, "ring"));
+  // What the file itself has can be changed, but not taken away.
+  const first = base.ofPort(port.link, direction, "ring");
+  const own = isTable(first) ? (packetsOf(first["size"]) ?? 256) : 0;
   controls.push({
     kind: "choice", id: "ring", part: "queue", label: t("control.ring"), about: t("control.ring.about"), changes: false,
     value: size ? String(size) : "0",
     options: [
-      ...(inherited ? [] : [["0", t("control.ring.none")] as [string, string]]),
-      ...[...new Set([size, 64, 256, 1024])].filter(Boolean).sort((a, b) => a - b).map((each): [string, string] => [String(each), t("packets", { count: each })]),
+      ...(own ? [] : [["0", t("control.ring.none")] as [string, string]]),
+      ...[...new Set([own, size, 64, 256, 1024])].filter(Boolean).sort((a, b) => a - b).map((each): [string, string] => [String(each), t("packets", { count: each })]),
     ],
-    sets: (value) => [[path, value === "0" ? "" : written({ ...table, size: `${value}p` })]],
+    sets: (value) => [[path, value === "0" ? "" : written({ bql: false, ...table, size: `${value}p` })]],
   });
   if (size) {
     controls.push({

@@ -41,13 +41,16 @@ function effectsOf(found: Meaning): Effect[] {
   ];
 }
 
+/** A quantile of all pings: infinite if it is among the lost ones. */
+const delay = (ns: number): string => (ns === Infinity ? t("number.gone") : timeWords(ns));
+
 function numbersOf(found: Meaning): [string, string][] {
   const { rtt } = found;
   const share = found.rate ? ` (${Math.round((100 * found.goodput) / found.rate)} %)` : "";
   return [
     [t("number.idle"), rtt ? timeWords(rtt.idle) : "–"],
-    [t("number.p50"), rtt ? timeWords(rtt.p50) : "–"],
-    [t("number.p95"), rtt ? timeWords(rtt.p95) : "–"],
+    [t("number.p50"), rtt ? delay(rtt.p50) : "–"],
+    [t("number.p95"), rtt ? delay(rtt.p95) : "–"],
     [t("number.goodput"), `${rateWords(found.goodput)}${share}`],
     [t("number.dropped"), brief(found.dropped, 7)],
     [t("number.marked"), brief(found.marked, 7)],

@@ -1,4 +1,5 @@
-// The state in the URL's fragment. A fragment comes from anywhere, so nothing in it is trusted.
+// The state in the URL's fragment: JSON in base64url, as it is (`j=`), deflated (`z=`), or in gzip as `bufferscope explore`
+// writes it (`e=`). A fragment comes from anywhere, so nothing in it is trusted.
 
 import { presetText } from "../presets/index";
 import { fresh, MOST_CHANGES, MOST_SETS, MOST_TOML, type Change, type State } from "./state";
@@ -79,13 +80,14 @@ function plain(state: State): Record<string, unknown> {
 
 /** What a fragment says; null if it is empty or not one of the page's. Throws `LinkError`. */
 export async function openFragment(fragment: string): Promise<Linked | null> {
-  const match = /^#?([jz])=(.*)$/s.exec(fragment);
+  const match = /^#?([ejz])=(.*)$/s.exec(fragment);
   if (!match) return null;
   if (fragment.length > MOST_FRAGMENT) throw new LinkError("too long");
   let bytes: Uint8Array = decoded(match[2]!);
-  if (match[1] === "z") {
+  if (match[1] !== "j") {
     try {
-      bytes = await through(bytes as Uint8Array<ArrayBuffer>, new DecompressionStream("deflate-raw"));
+      const format = match[1] === "e" ? "gzip" : "deflate-raw";
+      bytes = await through(bytes as Uint8Array<ArrayBuffer>, new DecompressionStream(format));
     } catch (error) {
       throw error instanceof LinkError ? error : new LinkError("deflate");
     }

@@ -2,7 +2,7 @@
 
 import { Client } from "../core/client";
 import type { Refused } from "../core/protocol";
-import { FIRST, PRESETS, presetText } from "../presets/index";
+import { FIRST, PRESETS, presetText, presetWatch } from "../presets/index";
 import { TOURS } from "../tours/index";
 import { Cards, partTitles } from "./cards";
 import { colours, onScheme } from "./colours";
@@ -175,7 +175,8 @@ function runBefore(state: State, port: string): void {
 function changed(sets: [string, string][], control: Control): void {
   const isNow = document.querySelector<HTMLInputElement>('input[name="scope"]:checked')?.value === "now";
   const at = isNow && control.changes && player.t > 0 ? Math.round(player.t / 1e6) * 1e6 : null;
-  let state = history.now;
+  // What is looked at stays, even if another port becomes the slowest.
+  let state: State = { ...history.now, watch: shown?.port ?? history.now.watch };
   for (const [path, value] of sets) state = withSet(state, path, value, at);
   if (isNow && !control.changes) notice(t("scope.fixed", { control: control.label }));
   go(state, `${control.id}@${at}`);
@@ -321,14 +322,15 @@ function showSegment(): void {
   const { port, state, run } = shown;
   drawNetwork(element("network"), network, port, (chosen) => go({ ...history.now, watch: chosen }));
   const file = documentAt(state, run.opened, player.t);
-  if (!file) return;
+  const { base } = shown;
+  if (!file || !base) return;
   const found = network.ports.get(port)!;
   const [device] = network.endsOf(port);
   const load = network.loads(port)[0];
   const way = load ? network.path(load.from, load.to) : [];
   const previous = way[way.indexOf(found) - 1];
   cards.show(
-    controlsOf(network.opened, network, file, port),
+    controlsOf(network.opened, network, file, base, port),
     partTitles({ sender: load?.from ?? device, device, before: previous ? network.endsOf(previous.name)[0] : device, line: found.link }),
   );
   const list = element("changes");
@@ -387,6 +389,15 @@ function draw(): void {
   if (play.textContent !== label) play.textContent = label;
 }
 
+function showWords(): void {
+  if (!shown) return;
+  element("sentence").textContent = sentence(shown, player.t);
+  for (const [each, port] of [[stage, shown.port], [stageBefore, before?.port]] as const) {
+    const { queue, ring, wire } = each.counts;
+    if (port !== undefined) each.canvas.setAttribute("aria-label", t("stage.words", { port, queue, ring, wire }));
+  }
+}
+
 function drawSeries(): void {
   if (!shown || !flows) return;
   const panels = panelsOf(shown.run, shown.segments[0]!.network, flows, shown.port, (key) => t(key as "series.queue"));
@@ -416,7 +427,7 @@ function frame(now: number): void {
     draw();
     if (shown && (now - lastWords > WORDS_MS || !player.playing)) {
       lastWords = now;
-      element("sentence").textContent = sentence(shown, player.t);
+      showWords();
       tour.check();
     }
   }
@@ -472,7 +483,7 @@ function listen(): void {
     element(id).addEventListener(event, (happened) => act(happened.currentTarget as HTMLInputElement));
   on("preset", "change", ({ value }) => {
     drop();
-    go(fresh(value, presetText(value)!), "", true);
+    go(fresh(value, presetText(value)!, { watch: presetWatch(value) }), "", true);
   });
   on("point", "change", ({ value }) => go({ ...history.now, point: Number(value) }));
   on("tour-choice", "change", ({ value }) => tour.start(value));
@@ -480,7 +491,7 @@ function listen(): void {
   on("redo", "click", () => history.redo() && refresh());
   on("reset", "click", () => {
     const preset = history.now.preset ?? FIRST;
-    go(fresh(preset, presetText(preset)!));
+    go(fresh(preset, presetText(preset)!, { watch: presetWatch(preset) }));
   });
   on("keep", "click", () => keep(before === null));
   on("share", "click", () => {
@@ -506,7 +517,7 @@ function listen(): void {
     choose(value);
     fill();
     seriesDue = true;
-    if (shown) element("sentence").textContent = sentence(shown, player.t);
+    showWords();
   });
   on("save-toml", "click", () => shown && save(fileName(shown.state, "toml"), "application/toml", experimentOf(shown)));
   on("save-csv", "click", () => shown && flows && save(fileName(shown.state, "csv"), "text/csv", csvOf(panelsOf(shown.run, shown.segments[0]!.network, flows, shown.port, (key) => t(key as "series.queue")))));

@@ -20,7 +20,9 @@ export interface Result {
   segments: Segment[];
   /** The port whose packets are logged. */
   port: string;
+  /** The file as the run begins with it, and as it was before any change. */
   document: Document | null;
+  base: Document | null;
 }
 
 export function requestOf(state: State, watch: string[], extra: string[] = []): RunOptions {
@@ -90,12 +92,13 @@ export class Session {
       if (isOld()) return;
       if (then.kind === "opened") segments.push({ from_ns: change.at_ns, network: new Network(then) });
     }
-    const document = Document.of(state.toml)?.atPoint(pointOf(first)).with(state.sets) ?? null;
+    const base = Document.of(state.toml)?.atPoint(pointOf(first)) ?? null;
+    const document = base?.with(state.sets) ?? null;
     let result: Result | null = null;
     this.client.run(requestOf(state, [port]), {
       opened: (opened) => {
         if (isOld()) return;
-        result = { state, run: new Run(opened), segments, port, document };
+        result = { state, run: new Run(opened), segments, port, document, base };
         listener.opened?.(result);
       },
       chunk: (chunk) => {

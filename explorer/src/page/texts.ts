@@ -1,10 +1,12 @@
 // The page's words, from one file for each language.
 
 import en from "../texts/en.json";
+import pt from "../texts/pt.json";
+import zh from "../texts/zh.json";
 
 export type Key = keyof typeof en;
-const ALL: Record<string, Record<string, string>> = { en };
-export const LANGUAGES: readonly (readonly [string, string])[] = [["en", "English"]];
+const ALL: Record<string, Record<string, string>> = { en, pt, zh };
+export const LANGUAGES: readonly (readonly [string, string])[] = [["en", "English"], ["pt", "Português"], ["zh", "中文"]];
 const STORED = "bufferscope-language";
 
 function preferred(): string {

@@ -56,7 +56,7 @@ export class Tour {
       this.first = setup;
       this.host.go(setup);
       if (step.keep) this.waitToKeep = true;
-    }
+    } else if (step.keep) this.host.keep();
     this.show(true);
   }
 

@@ -31,6 +31,16 @@ export interface Preset {
 
 const TEXTS = new Map<string, string>([...LINES, ...catalogue.map((each) => [each.name, each.text] as const)]);
 
+/** Experiments of the catalogue whose runs of hours a page has no patience for. */
+const LONG = new Set(["dark-smokeping"]);
+/** Ports that are more worth looking at than the slowest. */
+const WATCH: Record<string, string> = { "line:wifi": "router>laptop" };
+
+/** The port that a preset shows first; null: the page chooses. */
+export function presetWatch(name: string): string | null {
+  return Object.hasOwn(WATCH, name) ? WATCH[name]! : null;
+}
+
 /** The text of a preset's file; null if there is none of this name. */
 export function presetText(name: string): string | null {
   return TEXTS.get(name) ?? null;
@@ -38,7 +48,7 @@ export function presetText(name: string): string | null {
 
 export const PRESETS: readonly Preset[] = [
   ...LINES.map(([name, text]) => ({ name, title: field(text, "title") ?? name, document: null })),
-  ...catalogue.map(({ name, text }) => ({
+  ...catalogue.filter(({ name }) => !LONG.has(name)).map(({ name, text }) => ({
     name,
     title: field(text, "title") ?? name,
     document: field(text, "document") ?? field(text, "source") ?? "",
