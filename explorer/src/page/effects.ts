@@ -46,7 +46,7 @@ const delay = (ns: number): string => (ns === Infinity ? t("number.gone") : time
 
 function numbersOf(found: Meaning): [string, string][] {
   const { rtt } = found;
-  const share = found.rate ? ` (${Math.round((100 * found.goodput) / found.rate)} %)` : "";
+  const share = found.rate ? ` (${Math.round((100 * found.goodput) / found.rate)}\u00a0%)` : "";
   return [
     [t("number.idle"), rtt ? timeWords(rtt.idle) : "–"],
     [t("number.p50"), rtt ? delay(rtt.p50) : "–"],

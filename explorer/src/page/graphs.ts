@@ -47,7 +47,13 @@ export class Graphs {
   private point(event: PointerEvent): void {
     const first = this.drawn[0];
     if (!first) return;
-    this.seek(first.chart.t(event.clientX - first.chart.svg.getBoundingClientRect().left));
+    // The column of charts that the pointer is in; the page may be zoomed.
+    const under = this.drawn.find(({ chart: each }) => {
+      const { left, right } = each.svg.getBoundingClientRect();
+      return event.clientX >= left && event.clientX <= right;
+    });
+    const { left, width } = under?.chart.svg.getBoundingClientRect() ?? first.chart.svg.getBoundingClientRect();
+    this.seek(first.chart.t(((event.clientX - left) * this.width) / width));
   }
 
   draw(data: GraphData, colours: Colours): void {

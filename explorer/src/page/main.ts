@@ -546,7 +546,7 @@ function listen(): void {
   new ResizeObserver(() => {
     segmentShown = null;
     isDue = true;
-  }).observe(element("picture"));
+  }).observe(element("frame"));
 }
 
 /** Keys of the whole page, where no element takes them. */

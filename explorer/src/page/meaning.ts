@@ -6,7 +6,7 @@ import { lastAt } from "./columns";
 import type { Document } from "./document";
 import { opinion } from "./emodel";
 import type { Network } from "./network";
-import { quantile, type Run } from "./run";
+import { deliveredBy, quantile, type Run } from "./run";
 import type { Result, Segment } from "./session";
 import { sizeOf } from "./units";
 
@@ -72,9 +72,7 @@ export function goodputOf(run: Run, traffic: Traffic, from: number, to: number):
   let bytes = 0;
   for (const [name, flow] of run.flows) {
     if (name !== traffic.name && !name.startsWith(`${traffic.name}/`)) continue;
-    const start = run.valueAt(flow, "delivered", from);
-    const end = run.valueAt(flow, "delivered", to);
-    if (Number.isFinite(end)) bytes += end - (Number.isFinite(start) ? start : 0);
+    bytes += deliveredBy(flow, to) - deliveredBy(flow, from);
   }
   return to > from ? (bytes * 8e9) / (to - from) : 0;
 }
@@ -216,9 +214,21 @@ function pageGrade(ns: number, idle = 0): Grade {
 
 const SECOND_NS = 1e9;
 
+/** The longest time between two samples of some traffics' flows. */
+function spacing(run: Run, loads: Traffic[]): number {
+  let most = 0;
+  for (const [name, flow] of run.flows) {
+    const { length } = flow.t_ns;
+    if (length < 2 || !loads.some((each) => name === each.name || name.startsWith(`${each.name}/`))) continue;
+    most = Math.max(most, (flow.t_ns.at(length - 1) - flow.t_ns.at(0)) / (length - 1));
+  }
+  return most;
+}
+
 // As `explain` does: what the data gets in nine of ten seconds.
 function videoOf(run: Run, loads: Traffic[], from: number, to: number): Meaning["video"] {
-  if (!loads.length) return null;
+  // Samples that are farther apart than a second do not tell what a second got.
+  if (!loads.length || spacing(run, loads) > SECOND_NS) return null;
   const rates: number[] = [];
   for (let t = from; t + SECOND_NS <= to; t += SECOND_NS) {
     rates.push(loads.reduce((sum, each) => sum + goodputOf(run, each, t, t + SECOND_NS), 0));

@@ -73,6 +73,18 @@ export class Run {
   }
 }
 
+/** Bytes that a flow has delivered by a time: between two samples, in proportion. */
+export function deliveredBy(flow: Columns<FlowSeries>, t: number): number {
+  const at = lastAt(flow.t_ns.values, t);
+  if (at < 0) return 0;
+  const known = flow.delivered.at(at);
+  const before = Number.isFinite(known) ? known : 0;
+  if (at + 1 >= flow.t_ns.length) return before;
+  const next = flow.delivered.at(at + 1);
+  const [start, end] = [flow.t_ns.at(at), flow.t_ns.at(at + 1)];
+  return Number.isFinite(next) && end > start ? before + ((next - before) * (t - start)) / (end - start) : before;
+}
+
 /** The quantile of sorted values: the smallest that at least this share does not exceed. */
 export function quantile(sorted: Float64Array | number[], share: number): number {
   if (!sorted.length) return NaN;

@@ -5,7 +5,7 @@ import { lastAt, type Column } from "./columns";
 import type { Flows } from "./flows";
 import type { Network } from "./network";
 import { fullest } from "./stage";
-import type { Run } from "./run";
+import { deliveredBy, type Run } from "./run";
 import { brief } from "./units";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -133,7 +133,6 @@ function goodputs(run: Run, flows: Flows, owned: Set<string>): Line[] {
     const key = flows.areSingle ? name : flow.traffic;
     let group = groups.get(key);
     if (!group) groups.set(key, (group = { name: key, colour: flow.colour, y: new Float64Array(BINS) }));
-    const t = columns.t_ns.values;
     let before = 0;
     for (let bin = 0; bin < BINS; bin++) {
       const end = (bin + 1) * width;
@@ -141,10 +140,9 @@ function goodputs(run: Run, flows: Flows, owned: Set<string>): Line[] {
         group.y[bin] = NaN;
         continue;
       }
-      const at = lastAt(t, end);
-      const now = at < 0 ? 0 : columns.delivered.at(at);
-      group.y[bin]! += ((Number.isFinite(now) ? now : 0) - before) * (8e3 / width);
-      before = Number.isFinite(now) ? now : before;
+      const now = deliveredBy(columns, end);
+      group.y[bin]! += (now - before) * (8e3 / width);
+      before = now;
     }
   }
   const x = Float64Array.from({ length: BINS }, (_, bin) => (bin + 0.5) * width);

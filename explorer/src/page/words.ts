@@ -4,7 +4,7 @@ import { idleRoundTrip, type Meaning } from "./meaning";
 import { lastAt } from "./columns";
 import { segmentAt, type Result } from "./session";
 import { t } from "./texts";
-import { brief, rateWords, timeWords } from "./units";
+import { brief, rateWords, sizeWords, timeWords } from "./units";
 
 /** The round trip of the last ping that was answered by a time, and what it would take without a queue. */
 export function lastRoundTrip(result: Result, now: number): { rtt: number; idle: number } | null {
@@ -27,7 +27,8 @@ export function sentence(result: Result, now: number): string {
   const { run, port } = result;
   const series = run.ports.get(port);
   const packets = run.valueAt(series, "packets", now);
-  const bytes = run.valueAt(series, "bytes", now) + run.valueAt(series, "ring_bytes", now);
+  const ring = run.valueAt(series, "ring_bytes", now);
+  const bytes = run.valueAt(series, "bytes", now) + ring;
   const dropped = run.valueAt(series, "dropped", now);
   const marked = run.valueAt(series, "marked", now);
   const [device] = segmentAt(result, now).network.endsOf(port);
@@ -37,6 +38,7 @@ export function sentence(result: Result, now: number): string {
   if (!Number.isFinite(packets)) parts.push(`${at} ${t("words.nothing", { device })}`);
   else if (bytes === 0 && packets === 0) parts.push(`${at} ${t("words.empty", { device })}`);
   else if (rate === null) parts.push(`${at} ${t("words.waiting.plain", { device, packets: brief(packets, 5) })}`);
+  else if (ring > 0) parts.push(`${at} ${t("words.waiting.ring", { device, packets: brief(packets, 5), ring: sizeWords(ring), time: timeWords((bytes * 8e9) / rate) })}`);
   else parts.push(`${at} ${t("words.waiting", { device, packets: brief(packets, 5), time: timeWords((bytes * 8e9) / rate) })}`);
   const trip = lastRoundTrip(result, now);
   if (trip) {

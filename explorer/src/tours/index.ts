@@ -73,17 +73,17 @@ export const TOURS: readonly TourPlan[] = [
       { controls: ["#time", "#charts"], solved: (reading) => queueNow(reading) >= 190 },
       { setup: () => home(), keep: true, controls: ["rate"], solved: (reading) => rate(reading) >= 20e6 },
       { setup: () => home(), keep: true, controls: ["buffer"], solved: (reading) => isTailDrop(reading) && added(reading) <= 40 * MS },
-      { setup: () => home(), keep: true, controls: ["discipline"], solved: (reading) => MANAGED.includes(discipline(reading)) && added(reading) <= 40 * MS && used(reading) > 0.8 },
+      { setup: () => home(), keep: true, controls: ["discipline"], solved: (reading) => MANAGED.includes(discipline(reading)) && added(reading) <= 40 * MS && used(reading) > 0.9 },
       { setup: () => home('link.line.forward.queue={ qdisc = "fq_codel" }'), keep: true, controls: ["flows"], solved: (reading) => flows(reading) >= 4 && FAIR.includes(discipline(reading)) },
     ],
   },
   {
     id: "size",
     steps: [
-      { setup: () => home("traffic.photos.congestion=reno"), keep: true, controls: ["buffer"], solved: (reading) => isTailDrop(reading) && packets(reading) <= 25 && used(reading) >= 0.8 },
+      { setup: () => home("traffic.photos.congestion=reno"), keep: true, controls: ["buffer"], solved: (reading) => isTailDrop(reading) && packets(reading) <= 25 && used(reading) >= 0.9 },
       { controls: ["rtt"], solved: (reading) => propagation(reading) >= 90 * MS },
-      { controls: ["buffer"], solved: (reading) => propagation(reading) >= 90 * MS && isTailDrop(reading) && used(reading) >= 0.8 },
-      { controls: ["flows", "buffer"], solved: (reading) => propagation(reading) >= 90 * MS && flows(reading) >= 8 && packets(reading) <= 45 && used(reading) >= 0.8 },
+      { controls: ["buffer"], solved: (reading) => propagation(reading) >= 90 * MS && isTailDrop(reading) && used(reading) >= 0.9 },
+      { controls: ["flows", "buffer"], solved: (reading) => propagation(reading) >= 90 * MS && flows(reading) >= 8 && packets(reading) <= 45 && used(reading) >= 0.9 },
       { setup: () => home(), keep: true, controls: ["rate"], solved: (reading) => rate(reading) <= 2.1e6 && added(reading) > 500 * MS },
       { controls: ["discipline"], solved: (reading) => rate(reading) <= 2.1e6 && MANAGED.includes(discipline(reading)) && added(reading) < 150 * MS },
     ],
@@ -91,7 +91,7 @@ export const TOURS: readonly TourPlan[] = [
   {
     id: "red",
     steps: [
-      { setup: () => home(RED), keep: true, controls: ["red-min"], solved: (reading) => discipline(reading) === "red" && added(reading) <= 60 * MS && used(reading) >= 0.8 },
+      { setup: () => home(RED), keep: true, controls: ["red-min"], solved: (reading) => discipline(reading) === "red" && added(reading) <= 60 * MS && used(reading) >= 0.9 },
       { controls: ["rate"], solved: (reading) => discipline(reading) === "red" && rate(reading) <= 1.1e6 && added(reading) > 150 * MS },
       { controls: ["rate"], solved: (reading) => discipline(reading) === "red" && rate(reading) >= 90e6 },
       { controls: ["discipline", "rate"], solved: (reading) => discipline(reading) === "codel" && rate(reading) <= 1.1e6 },
