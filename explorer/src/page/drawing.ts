@@ -7,6 +7,7 @@ import { rateWords, timeWords } from "./units";
 import { disciplineName } from "./controls";
 
 const SVG = "http://www.w3.org/2000/svg";
+const TOP = 12;
 
 /** The nodes in columns: by their distance from the one at the left end. */
 function columnsOf(network: Network, watched: string): string[][] {
@@ -46,7 +47,7 @@ export function drawNetwork(into: HTMLElement, network: Network, watched: string
   const narrow = width < 620;
   const rows = Math.max(...columns.map((column) => column.length));
   const rowHeight = 58;
-  const height = 26 + rows * rowHeight;
+  const height = TOP + rows * rowHeight;
   const place = new Map<string, { x: number; y: number; half: number }>();
   const room = width / columns.length;
   const longest = Math.max(...columns.flat().map((name) => name.length));
@@ -54,7 +55,7 @@ export function drawNetwork(into: HTMLElement, network: Network, watched: string
   columns.forEach((column, at) => {
     column.forEach((name, row) => {
       const x = columns.length === 1 ? width / 2 : box / 2 + 2 + (at * (width - box - 4)) / (columns.length - 1);
-      const y = 26 + ((row + 0.5) * rows * rowHeight) / column.length - 12;
+      const y = TOP + ((row + 0.5) * rows * rowHeight) / column.length - 12;
       place.set(name, { x, y, half: box / 2 });
     });
   });

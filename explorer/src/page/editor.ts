@@ -28,6 +28,12 @@ export class Editor {
   /** Shows the text of the run, unless a reader is writing. */
   show(toml: string, notes: string[]): void {
     if (document.activeElement !== this.text && this.text.value !== toml) this.text.value = toml;
+    this.showNotes(notes);
+    this.number();
+  }
+
+  /** Shows what the core notes about the file, and the run's warnings. */
+  showNotes(notes: string[]): void {
     this.notes.replaceChildren(
       ...notes.map((each) => {
         const item = document.createElement("li");
@@ -35,7 +41,6 @@ export class Editor {
         return item;
       }),
     );
-    this.number();
   }
 
   /** Shows the core's own message, and marks its line. */

@@ -71,6 +71,7 @@ function plain(state: State): Record<string, unknown> {
   else data["toml"] = state.toml;
   if (Object.keys(state.files).length) data["files"] = state.files;
   if (state.point) data["point"] = state.point;
+  if (state.member !== null) data["member"] = state.member;
   if (state.sets.length) data["sets"] = state.sets;
   if (state.changes.length) data["changes"] = state.changes;
   if (state.seed !== 1) data["seed"] = state.seed;
@@ -115,10 +116,11 @@ function stateOf(data: Record<string, unknown>): State {
   const toml = typeof own === "string" ? own : preset !== null ? presetText(preset) : null;
   if (toml === null) throw new LinkError(typeof named === "string" ? named.slice(0, 80) : "toml");
   if (toml.length > MOST_TOML) throw new LinkError("too long");
-  const { files, point, seed, watch, sets, changes } = data;
+  const { files, point, member, seed, watch, sets, changes } = data;
   return fresh(typeof own === "string" ? null : preset, toml, {
     files: isTable(files) ? texts(files) : {},
     point: isCount(point, 1e6) ? point : 0,
+    member: isCount(member, 1e6) ? member : null,
     seed: isCount(seed, Number.MAX_SAFE_INTEGER) ? seed : 1,
     watch: typeof watch === "string" ? watch.slice(0, 400) : null,
     sets: setsOf(sets),

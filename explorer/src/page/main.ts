@@ -50,6 +50,8 @@ let lastWords = 0;
 let lastSpoken = "";
 let shownPort = "";
 let segmentShown: unknown = null;
+/** Where the time of a new picture begins: at a moment worth looking at, or where the load does; null: where it is. */
+let opening: "moment" | "start" | null = "moment";
 
 const cards = new Cards(element("cards"), changed);
 const graphs = new Graphs(element("charts"), (at) => seek(at));
@@ -57,23 +59,20 @@ const editor = new Editor((toml) => go(fresh(null, toml, { seed: history.now.see
 const tour = new Tour(element("tour"), {
   go: (state) => {
     drop();
-    player.t = 0;
-    go(state, "", true);
+    go(state, "", "start");
   },
   keep: () => keep(true),
-  read: () => (shown && found ? { result: shown, meaning: found, before: foundBefore, t: player.t, now: documentAt(shown.state, shown.run.opened, player.t) } : null),
+  read: () => (shown && found && shown.state === history.now ? { result: shown, meaning: found, before: foundBefore, t: player.t, now: documentAt(shown.state, shown.run.opened, player.t) } : null),
   ended: () => (element<HTMLSelectElement>("tour-choice").value = ""),
+  reading: () => (found ? verdict(found) : ""),
 });
 
 // ---- The state and its runs
 
 /** Makes a state the present one, and runs it. */
-function go(state: State, key = "", rewind = false): void {
+function go(state: State, key = "", from: typeof opening = null): void {
   history.push(state, key);
-  if (rewind) {
-    player.t = 0;
-    player.playing = !quiet.matches;
-  }
+  if (from) opening = from;
   refresh();
 }
 
@@ -86,6 +85,10 @@ function refresh(): void {
     opened: (result) => {
       problem = null;
       player.end = result.run.duration_ns;
+      if (opening) {
+        player.t = beginning(result);
+        player.playing = !quiet.matches;
+      }
     },
     progress: (result) => {
       // The picture of the run before stays until the new one has come as far.
@@ -95,9 +98,13 @@ function refresh(): void {
       show(result);
       found = meaning(result);
       showNumbers();
+      if (opening === "moment" && quiet.matches) player.t = filled(result);
+      opening = null;
       seriesDue = true;
       lastSeries = 0;
       tour.check();
+      const { warnings, left_out } = result.run.summary!;
+      editor.showNotes([...result.run.opened.notes, ...warnings, ...left_out]);
       delete document.documentElement.dataset["busy"];
       speak(`${sentence(result, player.t)} ${verdict(found)}`);
     },
@@ -112,6 +119,22 @@ function refresh(): void {
       showProblem();
     },
   });
+}
+
+const BEFORE_LOAD_NS = 0.3e9;
+
+/** Shortly before the load begins. */
+function beginning({ run, port, segments }: Result): number {
+  const starts = segments[0]!.network.loads(port).map((each) => each.start_ns);
+  return starts.length ? Math.max(0, Math.min(Math.min(...starts) - BEFORE_LOAD_NS, 0.9 * run.duration_ns)) : 0;
+}
+
+/** When the queue is first nearly as long as it gets: for readers who do not want anything to move. */
+function filled(result: Result): number {
+  const series = result.run.ports.get(result.port);
+  if (!series) return 0;
+  const most = fullest(result.run, result.port);
+  return Math.max(0, series.t_ns.values.find((_, at) => most > 0 && series.packets.at(at) >= 0.8 * most) ?? 0);
 }
 
 function show(result: Result): void {
@@ -149,7 +172,6 @@ function drop(): void {
 
 function showKept(): void {
   element("stage-before").hidden = before === null;
-  for (const each of document.querySelectorAll<HTMLElement>("#stages figcaption")) each.hidden = before === null;
   element("keep").setAttribute("aria-pressed", String(before !== null));
   element("keep").textContent = t(before ? "keep.end" : "keep");
   showNumbers();
@@ -232,8 +254,9 @@ async function openLink(): Promise<boolean> {
     const linked = await openFragment(location.hash);
     if (!linked) return false;
     history.push(linked.state);
+    opening = linked.at_ns === null ? "moment" : null;
     player.t = linked.at_ns ?? 0;
-    player.playing = linked.at_ns === null && !quiet.matches;
+    player.playing = false;
     refresh();
     if (linked.before) runBefore(linked.before, linked.before.watch ?? "");
     else drop();
@@ -356,13 +379,13 @@ function showNumbers(): void {
   showMeaning(element("numbers"), element("effects"), found, foundBefore, verdict(found));
 }
 
-function scene(result: Result, room: number, own: Flows): Scene {
+function scene(result: Result, room: number, own: Flows, when: string): Scene {
   const { network } = segmentAt(result, player.t);
   const port = network.ports.get(result.port) ?? result.segments[0]!.network.ports.get(result.port)!;
   const [sender, receiver] = network.endsOf(result.port);
   const rate = result.run.rateAt(result.port, player.t);
   const texts = {
-    queue: t("stage.queue", { node: sender, discipline: port.radio ? t("stage.radio") : disciplineName(port.qdisc ?? "") }),
+    queue: when + t("stage.queue", { node: sender, discipline: port.radio ? t("stage.radio") : disciplineName(port.qdisc ?? "") }),
     ring: t(port.radio ? "stage.driver" : "stage.ring"),
     wire: rate === null ? "" : rateWords(rate),
     sender,
@@ -376,8 +399,8 @@ function draw(): void {
   if (!shown || !flows) return;
   showSegment();
   const room = Math.max(24, fullest(shown.run, shown.port), before ? fullest(before.run, before.port) : 0);
-  stage.draw(scene(shown, room, flows), player.t, player.speed, palette);
-  if (before && flowsBefore) stageBefore.draw(scene(before, room, flowsBefore), Math.min(player.t, before.run.duration_ns), player.speed, palette);
+  stage.draw(scene(shown, room, flows, before ? `${t("now")}: ` : ""), player.t, player.speed, palette);
+  if (before && flowsBefore) stageBefore.draw(scene(before, room, flowsBefore, `${t("before")}: `), Math.min(player.t, before.run.duration_ns), player.speed, palette);
   graphs.show(player.t, palette);
   const time = element<HTMLInputElement>("time");
   if (document.activeElement !== time || player.playing) time.value = String(Math.round((1000 * player.t) / player.end));
@@ -483,10 +506,14 @@ function listen(): void {
     element(id).addEventListener(event, (happened) => act(happened.currentTarget as HTMLInputElement));
   on("preset", "change", ({ value }) => {
     drop();
-    go(fresh(value, presetText(value)!, { watch: presetWatch(value) }), "", true);
+    go(fresh(value, presetText(value)!, { watch: presetWatch(value) }), "", "moment");
   });
   on("point", "change", ({ value }) => go({ ...history.now, point: Number(value) }));
   on("tour-choice", "change", ({ value }) => tour.start(value));
+  on("start-here", "click", () => {
+    element<HTMLSelectElement>("tour-choice").value = TOURS[0]!.id;
+    tour.start(TOURS[0]!.id);
+  });
   on("undo", "click", () => history.undo() && refresh());
   on("redo", "click", () => history.redo() && refresh());
   on("reset", "click", () => {
@@ -583,8 +610,6 @@ window.explorer = {
 fill();
 listen();
 void openLink().then((opened) => {
-  if (opened) return;
-  player.playing = !quiet.matches;
-  refresh();
+  if (!opened) refresh();
 });
 requestAnimationFrame(frame);

@@ -30,6 +30,7 @@ export function requestOf(state: State, watch: string[], extra: string[] = []): 
     toml: state.toml,
     files: state.files,
     point: state.point,
+    ...(state.member === null ? {} : { member: state.member }),
     sets: [...state.sets, ...extra],
     changes: extra.length ? [] : state.changes,
     seed: state.seed,

@@ -12,6 +12,8 @@ export interface State {
   toml: string;
   files: Record<string, string>;
   point: number;
+  /** Number of the population's member; null: the seed. */
+  member: number | null;
   /** `path=value`, for the whole run. */
   sets: string[];
   /** The same from a time on. */
@@ -26,7 +28,7 @@ export const MOST_CHANGES = 50;
 export const MOST_TOML = 1 << 20;
 
 export function fresh(preset: string | null, toml: string, part: Partial<State> = {}): State {
-  return { preset, toml, files: {}, point: 0, sets: [], changes: [], seed: 1, watch: null, ...part };
+  return { preset, toml, files: {}, point: 0, member: null, sets: [], changes: [], seed: 1, watch: null, ...part };
 }
 
 /** The state with a value at a path, for the whole run or from a time on. An empty value: as the file has it. */

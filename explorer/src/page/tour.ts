@@ -23,6 +23,8 @@ export interface Host {
   keep: () => void;
   read: () => Reading | null;
   ended: () => void;
+  /** The run in one sentence; empty while there is none. */
+  reading: () => string;
 }
 
 export class Tour {
@@ -61,6 +63,7 @@ export class Tour {
   }
 
   private waitToKeep = false;
+  private reading: HTMLElement | null = null;
 
   /** Looks whether the present picture answers the question. */
   check(): void {
@@ -72,6 +75,8 @@ export class Tour {
       this.waitToKeep = false;
       this.host.keep();
     }
+    const words = this.host.reading();
+    if (this.reading && this.reading.textContent !== words) this.reading.textContent = words;
     if (this.solved || !step.solved?.(reading)) return;
     this.solved = true;
     this.show();
@@ -80,6 +85,8 @@ export class Tour {
   show(focus = false): void {
     const { into } = this;
     into.hidden = this.current === null;
+    if (this.current === null) delete document.documentElement.dataset["tour"];
+    else document.documentElement.dataset["tour"] = this.current;
     into.replaceChildren();
     for (const each of document.querySelectorAll(".asked")) each.classList.remove("asked");
     if (this.current === null) return;
@@ -112,6 +119,7 @@ export class Tour {
         into.append(hint);
       }
     }
+    if (step.solved) this.reading = add("p", this.host.reading(), "reading");
     const row = add("p", "", "row");
     const button = (label: string, act: () => void, className = ""): HTMLButtonElement => {
       const made = add("button", label, className, row) as HTMLButtonElement;
@@ -131,7 +139,7 @@ export class Tour {
     for (const control of step.controls ?? []) document.querySelector(control.startsWith("#") ? control : `[data-control^="${control}"]`)?.classList.add("asked");
     if (focus) {
       title.focus({ preventScroll: true });
-      into.scrollIntoView({ block: "nearest" });
+      if (into.getBoundingClientRect().top < 0) into.scrollIntoView({ block: "start" });
     }
   }
 
