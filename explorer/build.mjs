@@ -5,7 +5,7 @@
 // measurements use: run.mjs for node, browser.html for browsers, and the simulator.
 
 import { gzipSync } from "node:zlib";
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -72,7 +72,24 @@ function replaced(text, pattern, replacement) {
   return text.replace(pattern, () => replacement);
 }
 
-const compressed = gzipSync(readFileSync(wasm), { level: 9 });
+/** A WebAssembly module without its custom sections: names of functions, which only debuggers read. */
+function stripped(module) {
+  const kept = [module.subarray(0, 8)];
+  for (let begins = 8; begins < module.length; ) {
+    let [at, size] = [begins + 1, 0];
+    for (let shift = 0; ; shift += 7) {
+      const byte = module[at++];
+      size += (byte & 0x7f) * 2 ** shift;
+      if (byte < 0x80) break;
+    }
+    if (module[begins] !== 0) kept.push(module.subarray(begins, at + size));
+    begins = at + size;
+  }
+  return Buffer.concat(kept);
+}
+
+const simulator = stripped(readFileSync(wasm));
+const compressed = gzipSync(simulator, { level: 9 });
 // The byte that names the operating system.
 compressed[9] = 0xff;
 const worker = await bundle({ entryPoints: ["src/core/worker.ts"] });
@@ -92,5 +109,5 @@ if (built !== undefined) {
   mkdirSync(built, { recursive: true });
   writeFileSync(join(built, "run.mjs"), inNode);
   writeFileSync(join(built, "browser.html"), `<!doctype html><meta charset="utf-8"><script type="module">${inScript(inBrowser)}</script>\n`);
-  copyFileSync(wasm, join(built, "simulator.wasm"));
+  writeFileSync(join(built, "simulator.wasm"), simulator);
 }

@@ -76,7 +76,7 @@ def test_the_page_gets_the_experiment_in_the_fragment(tmp_path: Path) -> None:
 def test_without_an_experiment_the_page_opens_its_own() -> None:
     with explorer.Server(None, 0) as server:
         assert server.fragment == ""
-        with pytest.raises(bs.InputError, match="--http-port .*in use"):
+        with pytest.raises(bs.InputError, match=r"--http-port \d+: .*in use"):
             explorer.Server(None, server.server_port)
 
 
@@ -100,7 +100,7 @@ def test_what_cannot_be_opened_is_refused(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "lab.toml").write_text(ROUTED, encoding="utf-8")
     for arguments, reason in [
         (["no-such"], "no-such"),
-        (["--set", "duration=5s"], "there is none"),
+        (["--set", "duration=5s"], "name one"),
         (["lab.toml", "--http-port", "99999"], "65535"),
     ]:
         answer = cli("explore", *arguments, "--no-open")

@@ -47,7 +47,7 @@ def brief(name: str) -> Experiment:
 def in_node(requests: Iterable[Request]) -> list[dict[str, Any]]:
     """What the page's simulator answers in node."""
     lines = "".join(f"{json.dumps(each)}\n" for each in requests)
-    command = [program("node"), BUILT / "run.mjs", BUILT / "simulator.wasm"]
+    command: list[str | Path] = [program("node"), BUILT / "run.mjs", BUILT / "simulator.wasm"]
     done = subprocess.run(command, input=lines, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]

@@ -79,7 +79,7 @@ def _opened(what: str | None, point: list[str] | None, overrides: list[str] | No
     """What the page opens; None: what it opens by itself."""
     if what is None:
         if point or overrides:
-            raise InputError("--point and --set change an experiment; give one")
+            raise InputError("--point and --set change an experiment: name one")
         return None
     from bufferscope.report.explorer import Opened, of_run, run_of
 

@@ -132,7 +132,7 @@ class Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: Server  # type: ignore[assignment]
+    server: Server
     timeout: ClassVar[float] = 30
 
     def do_GET(self) -> None:
