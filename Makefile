@@ -139,8 +139,9 @@ wheel: $(STAMPS)/agent $(STAMPS)/live $(STAMPS)/explorer $(STAMPS)/run ## Build 
 	@PYTHONPATH=python $(BIN)/python -c 'from bufferscope.base.commit import commit; print(commit())' > python/bufferscope/bin/commit
 	$(BIN)/maturin build --release --locked --out dist
 
-docs: $(STAMPS)/extension $(STAMPS)/docs ## Build the documentation as a web site in site/
+docs: $(STAMPS)/extension $(STAMPS)/explorer $(STAMPS)/docs ## Build the documentation as a web site in site/
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -b html docs site
+	@cp python/bufferscope/explorer/index.html site/explore.html
 	@echo "The documentation: $(CURDIR)/site/index.html"
 
 reference: $(STAMPS)/extension ## Write the reference pages, which are generated from the code

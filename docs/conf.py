@@ -3,6 +3,8 @@
 import tomllib
 from pathlib import Path
 
+from sphinx.application import Sphinx
+
 _CARGO = tomllib.loads((Path(__file__).parent.parent / "Cargo.toml").read_text())
 
 project = "bufferscope"
@@ -21,3 +23,12 @@ html_show_sphinx = False
 html_copy_source = False
 html_static_path = ["assets"]
 html_css_files = ["cards.css"]
+
+
+def setup(app: Sphinx) -> None:
+    """Link to the explorer's page, which only the site has: `make docs` copies it there."""
+
+    def linked(_app: Sphinx, _name: str, source: list[str]) -> None:
+        source[0] = source[0].replace("<!-- the explorer -->", '<p><a href="explore.html">Open the explorer</a></p>')
+
+    app.connect("source-read", linked)

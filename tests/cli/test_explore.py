@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import signal
 import tomllib
 from base64 import urlsafe_b64decode
@@ -116,3 +117,17 @@ def test_a_page_that_was_not_built_and_an_address_that_is_too_long(monkeypatch: 
     monkeypatch.setattr(explorer, "PACKAGE", Path("/nowhere"))
     with pytest.raises(bs.EngineError, match="make explorer"):
         explorer.page()
+
+
+def test_a_report_opens_its_experiments_in_the_explorer_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "routed.toml"
+    path.write_text(ROUTED, encoding="utf-8")
+    result = bs.run(path, ["link.access.delay=7ms"], out=tmp_path / "results")
+    text = result.report(tmp_path / "report").read_text(encoding="utf-8")
+    (address,) = re.findall(r'href="explorer\.html#([^"]+)"', text)
+    assert (tmp_path / "report" / explorer.BESIDE).read_bytes() == explorer.page()
+    document = _document(address)
+    assert (document["toml"], document["sets"]) == (ROUTED, ["link.access.delay=7ms"])
+    path.write_text(ROUTED.replace('"2s"', '"3s"'), encoding="utf-8")
+    assert "explorer.html" not in result.report(tmp_path / "later").read_text(encoding="utf-8")
+    assert not (tmp_path / "later" / explorer.BESIDE).exists()

@@ -39,7 +39,8 @@ def build(
     results
         At least one result; each becomes a section.
     path
-        The directory for `index.html` and `figures/`, which is made if needed.
+        The directory for `index.html` and `figures/`, which is made if needed. If the explorer was built, it is put
+        there, too, and the page's experiments open in it.
     step
         Called again and again with the work that is done and the total work, in the same unit.
     elsewhere
@@ -63,7 +64,7 @@ def build(
         There are no results.
     """
     from bufferscope.figures.source import MOST_POINTS, size
-    from bufferscope.report import printing
+    from bufferscope.report import explorer, printing
     from bufferscope.report.page import page_view
     from bufferscope.report.rendering import render
 
@@ -76,4 +77,6 @@ def build(
     with printing.beside():
         view = page_view(results, page, step, elsewhere, opening, brief)
         page.write_text(render(view, "page.html.jinja"), encoding="utf-8")
+        if any(each.explorer for each in view.experiments):
+            (page.parent / explorer.BESIDE).write_bytes(explorer.page())
     return page

@@ -25,6 +25,8 @@ from bufferscope.model.experiment import Experiment, load
 from bufferscope.store.live import live_of
 from bufferscope.store.run import Run
 
+BESIDE = "explorer.html"
+"""The name of the explorer beside a page of results."""
 FORMAT = 1
 """Version of what the fragment contains."""
 MOST_FRAGMENT_BYTES = 100_000
@@ -95,6 +97,15 @@ def of_run(run: Run) -> Opened:
             "opens it as it is now"
         )
     return Opened.of(experiment, run.position, run.seed)
+
+
+def beside(run: Run) -> str:
+    """The address that opens the scenario of a run in the explorer beside a page; empty if it cannot."""
+    try:
+        page()
+        return f"{BESIDE}#{of_run(run).fragment()}"
+    except (EngineError, InputError):
+        return ""
 
 
 @cache

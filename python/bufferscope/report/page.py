@@ -18,6 +18,7 @@ from bufferscope.model.experiment import ExperimentDocument, teaching_position
 from bufferscope.report import (
     drawing,
     explaining,
+    explorer,
     lead,
     metrics_table,
     parameters,
@@ -67,6 +68,8 @@ class ExperimentView:
     runs: stored.RunList
     points: tuple[str, ...]
     """The points' labels; none if nothing is swept or compared."""
+    explorer: str
+    """The address of the explorer beside the page that opens the experiment; empty if it can't."""
     commands: tuple[str, ...]
     """The commands that make the runs again, one for each engine."""
     provenance: tuple[str, ...]
@@ -296,6 +299,7 @@ def _experiment(
             stored.MOST_RUNS if progress.is_alone else stored.MOST_OF_MANY,
         ),
         points=_labels(grouped),
+        explorer=explorer.beside(result.runs[0]),
         commands=tuple(stored.command(r) for variant in result.variants for r in variant.by_engine.values()),
         provenance=tuple(stored.provenance(runs[0]) for runs in by_engine.values()),
     )
