@@ -147,6 +147,7 @@ export class Cards {
       input.max = String(most(control));
       input.dataset["least"] = String(control.least);
       input.dataset["most"] = String(control.most);
+      input.dataset["linear"] = String(control.linear ?? false);
       // A slider that a reader moves stays where it was put, although rounding may say a little otherwise.
       const own = moved && moved.value === control.value ? moved.at : String(position(control));
       if (input.value !== own) input.value = own;

@@ -356,6 +356,7 @@ function showSegment(): void {
     controlsOf(network.opened, network, file, base, port),
     partTitles({ sender: load?.from ?? device, device, before: previous ? network.endsOf(previous.name)[0] : device, line: found.link }),
   );
+  tour.mark();
   const list = element("changes");
   list.replaceChildren(
     ...history.now.changes.map((change) => {
@@ -522,6 +523,7 @@ function listen(): void {
   });
   on("keep", "click", () => keep(before === null));
   on("share", "click", () => {
+    clearTimeout(remembering);
     void fragmentOf({ state: history.now, before: before?.state ?? null, at_ns: player.t }).then((fragment) => {
       const link = `${location.href.split("#")[0]}#${fragment}`;
       window.history.replaceState(null, "", `#${fragment}`);

@@ -26,6 +26,8 @@ const QUALITIES: readonly (readonly [number, string])[] = [
 /** Bytes that link layers add to an IP packet; an idle path needs no more exact ones. */
 const OVERHEAD: Record<string, number> = { docsis: 18, ethernet: 38, "pppoe-ptm": 30, "pppoe-llcsnap": 40, conservative: 48 };
 const PING_BYTES = 84;
+/** Kinds of traffic whose flows last. */
+const BULK = ["tcp", "udp", "bittorrent"];
 
 export type Grade = "good" | "aware" | "bad";
 
@@ -79,13 +81,12 @@ export function goodputOf(run: Run, traffic: Traffic, from: number, to: number):
 
 export function meaning({ run, segments, port, document }: Result): Meaning {
   const { network } = segments[0]!;
-  const from = run.opened.warmup_ns;
-  const to = Math.min(run.until_ns, run.duration_ns);
+  const [from, to] = windowOf(run);
   const probe = network.probesOf(port).find((each) => run.probes.has(each.name));
   const loads = network.loads(port);
   const series = run.ports.get(port);
   const rtt = probe ? roundTripsOf(run, segments, probe, document, from, to) : null;
-  const call = callOf(run, from, rtt);
+  const call = callOf(run, from, to, rtt);
   return {
     rtt: rtt?.numbers ?? null,
     call,
@@ -97,6 +98,23 @@ export function meaning({ run, segments, port, document }: Result): Meaning {
     dropped: run.valueAt(series, "dropped", to),
     marked: run.valueAt(series, "marked", to),
   };
+}
+
+/** The part of the run after its warm-up in which flows exist that last; all of it if there are none. */
+function windowOf(run: Run): [number, number] {
+  const { warmup_ns, traffic } = run.opened;
+  const end = Math.min(run.until_ns, run.duration_ns);
+  const bulk = traffic.filter((each) => BULK.includes(each.kind)).map((each) => each.name);
+  let [first, last] = [Infinity, -Infinity];
+  for (const [name, flow] of run.flows) {
+    const t = flow.t_ns.values;
+    if (!t.length || !bulk.some((each) => name === each || name.startsWith(`${each}/`))) continue;
+    const at = lastAt(t, warmup_ns - 1) + 1;
+    if (at >= t.length) continue;
+    first = Math.min(first, t[at]!);
+    last = Math.max(last, t[t.length - 1]!);
+  }
+  return last > first ? [first, Math.min(last, end)] : [warmup_ns, end];
 }
 
 interface RoundTrips {
@@ -125,7 +143,7 @@ function roundTripsOf(run: Run, segments: Segment[], probe: Traffic, document: D
   let lost = 0;
   for (let at = 0; at < columns.t_ns.length; at++) {
     const t = columns.t_ns.at(at);
-    if (t < from) continue;
+    if (t < from || t > to) continue;
     const rtt = columns.rtt_ns.at(at);
     const out = columns.owd_ns.at(at);
     sent.push(t);
@@ -153,7 +171,7 @@ function roundTripsOf(run: Run, segments: Segment[], probe: Traffic, document: D
   };
 }
 
-function callOf(run: Run, from: number, rtt: RoundTrips | null): Meaning["call"] {
+function callOf(run: Run, from: number, to: number, rtt: RoundTrips | null): Meaning["call"] {
   const call = run.opened.traffic.find((each) => each.kind === "voip");
   let score = NaN;
   if (call) {
@@ -163,7 +181,7 @@ function callOf(run: Run, from: number, rtt: RoundTrips | null): Meaning["call"]
       const sent: number[] = [];
       const delays: number[] = [];
       for (let at = 0; at < columns.t_ns.length; at++) {
-        if (columns.t_ns.at(at) < from) continue;
+        if (columns.t_ns.at(at) < from || columns.t_ns.at(at) > to) continue;
         const delay = columns.owd_ns.at(at);
         sent.push(columns.t_ns.at(at));
         delays.push(Number.isNaN(delay) ? Infinity : delay / 1e6);

@@ -82,13 +82,20 @@ export class Tour {
     this.show();
   }
 
+  /** Shows on the page what the question is about; anew when the controls have changed. */
+  mark(): void {
+    const wanted = new Set((this.steps[this.at]?.controls ?? []).map((each) => document.querySelector(each.startsWith("#") ? each : `[data-control^="${each}"]`)));
+    for (const each of document.querySelectorAll(".asked")) if (!wanted.has(each)) each.classList.remove("asked");
+    for (const each of wanted) each?.classList.add("asked");
+  }
+
   show(focus = false): void {
     const { into } = this;
     into.hidden = this.current === null;
     if (this.current === null) delete document.documentElement.dataset["tour"];
     else document.documentElement.dataset["tour"] = this.current;
     into.replaceChildren();
-    for (const each of document.querySelectorAll(".asked")) each.classList.remove("asked");
+    this.mark();
     if (this.current === null) return;
     const step = this.steps[this.at]!;
     const key = `tour.${this.current}.${this.at + 1}`;
@@ -136,7 +143,7 @@ export class Tour {
     if (this.solved) button(t(isLast ? "tour.finish" : "tour.next"), next, "primary");
     else button(t("tour.skip"), next);
     button(t("tour.leave"), () => this.end());
-    for (const control of step.controls ?? []) document.querySelector(control.startsWith("#") ? control : `[data-control^="${control}"]`)?.classList.add("asked");
+    this.mark();
     if (focus) {
       title.focus({ preventScroll: true });
       if (into.getBoundingClientRect().top < 0) into.scrollIntoView({ block: "start" });
