@@ -1,9 +1,14 @@
 """How `make docs` builds the site: Markdown in, self-contained HTML out, nothing fetched from anywhere."""
 
+import re
+import sys
 import tomllib
 from pathlib import Path
 
 from sphinx.application import Sphinx
+
+sys.path.append(str(Path(__file__).parent.parent / "scripts"))
+import gallery
 
 _CARGO = tomllib.loads((Path(__file__).parent.parent / "Cargo.toml").read_text())
 
@@ -25,10 +30,26 @@ html_static_path = ["assets"]
 html_css_files = ["cards.css"]
 
 
+EXPLORER = "explore.html"
+"""The explorer's page, which only the site has: `make docs` copies it there."""
+
+
+def _opening(figure: re.Match[str]) -> str:
+    """A figure of the gallery, and a link that opens its experiment."""
+    opened = gallery.opened(figure["name"])
+    if opened is None:
+        return figure[0]
+    return f'{figure[0]}\n\n<p><a href="{EXPLORER}#{opened.fragment()}">Open its experiment in the explorer</a></p>'
+
+
+def _linked(_app: Sphinx, page: str, source: list[str]) -> None:
+    """Link to the explorer."""
+    if page == "explorer":
+        source[0] = source[0].replace("<!-- the explorer -->", f'<p><a href="{EXPLORER}">Open the explorer</a></p>')
+    if page == "gallery":
+        source[0] = re.sub(r"!\[[^]]*\]\(pictures/gallery/(?P<name>\w+)\.svg\)", _opening, source[0])
+
+
 def setup(app: Sphinx) -> None:
-    """Link to the explorer's page, which only the site has: `make docs` copies it there."""
-
-    def linked(_app: Sphinx, _name: str, source: list[str]) -> None:
-        source[0] = source[0].replace("<!-- the explorer -->", '<p><a href="explore.html">Open the explorer</a></p>')
-
-    app.connect("source-read", linked)
+    """Called by Sphinx."""
+    app.connect("source-read", _linked)

@@ -14,6 +14,7 @@ from bufferscope.figures import FigureName, pictures, style
 from bufferscope.interop.inspection.inspecting import inspect
 from bufferscope.interop.live.measuring import read_events
 from bufferscope.model.experiment import load
+from bufferscope.report.explorer import Opened
 from bufferscope.running.plan import execute, plan
 
 DIRECTORY = Path(__file__).parents[1] / "docs" / "pictures" / "gallery"
@@ -109,6 +110,15 @@ def _draw(result: bs.Result, name: str) -> None:
     (DIRECTORY / f"{name}.svg").write_text(pictures.svg(specification | {"config": style.config(style.LIGHT)}))
 
 
+def opened(name: str) -> Opened | None:
+    """The first point of a figure's runs, for the explorer; None if the simulator has not made them."""
+    shown = FIGURES[name]
+    if isinstance(shown, Path):
+        return None
+    experiment = load(shown.experiment, dict(shown.overrides))
+    return Opened.of(experiment, min(experiment.positions(_wanted(shown))), seed=1)
+
+
 def _result(shown: Shown | Path, out: Path) -> bs.Result:
     """The runs that a picture shows, stored under `out`."""
     if isinstance(shown, Path) and shown.name.endswith(EVENTS):
@@ -117,9 +127,12 @@ def _result(shown: Shown | Path, out: Path) -> bs.Result:
         out.mkdir()
         return bs.Result([inspect([shown], out).run])
     experiment = load(shown.experiment, dict(shown.overrides))
-    wanted = [f"{key}={label}" for key, labels in shown.points.items() for label in labels]
-    tasks = plan(experiment, [one_engine("sim", None)], out, repeat=shown.repeat, wanted=wanted)
+    tasks = plan(experiment, [one_engine("sim", None)], out, repeat=shown.repeat, wanted=_wanted(shown))
     return bs.Result(execute(tasks, layout="single"))
+
+
+def _wanted(shown: Shown) -> list[str]:
+    return [f"{key}={label}" for key, labels in shown.points.items() for label in labels]
 
 
 if __name__ == "__main__":
