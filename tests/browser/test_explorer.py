@@ -269,6 +269,23 @@ def test_the_editor_and_the_controls_are_in_step(home: Explorer) -> None:
     assert home.page.locator("#text").get_attribute("aria-invalid") == "true"
 
 
+def test_the_editor_completes_keys_and_values(home: Explorer) -> None:
+    home.page.locator("#editor").evaluate("editor => editor.open = true")
+    text = home.page.locator("#text")
+    written = text.input_value()
+    text.fill(written.replace('qdisc = "pfifo", limit = "200p"', 'qdisc = "fq_"'))
+    caret = text.input_value().index('"fq_') + 4
+    text.evaluate("(text, at) => { text.focus(); text.setSelectionRange(at, at); }", caret)
+    home.page.keyboard.press("Control+Space")
+    home.page.locator("#completions li").first.wait_for()
+    assert home.page.locator("#completions li").all_inner_texts() == ['"fq_codel"', '"fq_pie"']
+    assert "CoDel" in home.page.locator("#completion-about").inner_text()
+    home.page.keyboard.press("ArrowDown")
+    home.page.keyboard.press("Enter")
+    assert 'qdisc = "fq_pie"' in text.input_value()
+    home.page.locator('[data-control="discipline"] option:checked', has_text="FQ-PIE").wait_for(state="attached")
+
+
 def test_the_keyboard_suffices(home: Explorer) -> None:
     home.page.locator('[data-control="rate"] input').focus()
     home.page.keyboard.press("ArrowLeft")

@@ -6,6 +6,7 @@ import { FIRST, PRESETS, presetText, presetWatch } from "../presets/index";
 import { TOURS } from "../tours/index";
 import { Cards, partTitles } from "./cards";
 import { colours, onScheme } from "./colours";
+import { Completer } from "./completion";
 import { controlsOf, disciplineName, type Control } from "./controls";
 import { drawNetwork } from "./drawing";
 import { Editor } from "./editor";
@@ -30,7 +31,8 @@ const quiet = matchMedia("(prefers-reduced-motion: reduce)");
 
 const history = new History(fresh(FIRST, presetText(FIRST)!));
 const player = new Player();
-const session = new Session(new Client());
+const client = new Client();
+const session = new Session(client);
 const earlier = new Session(new Client());
 const stage = new Stage(element("stage-now").querySelector("canvas")!);
 const stageBefore = new Stage(element("stage-before").querySelector("canvas")!);
@@ -55,7 +57,7 @@ let opening: "moment" | "start" | null = "moment";
 
 const cards = new Cards(element("cards"), changed);
 const graphs = new Graphs(element("charts"), (at) => seek(at));
-const editor = new Editor((toml) => go(fresh(null, toml, { seed: history.now.seed, files: history.now.files }), "editor"));
+const editor = new Editor((toml) => go(fresh(null, toml, { seed: history.now.seed, files: history.now.files }), "editor"), async () => new Completer(await client.schema()));
 const tour = new Tour(element("tour"), {
   go: (state) => {
     drop();
