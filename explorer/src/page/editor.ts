@@ -13,6 +13,7 @@ export class Editor {
   private readonly notes = document.getElementById("notes")!;
   private waiting = 0;
   private wrong = 0;
+  private ran = "";
 
   private readonly list = document.getElementById("completions")!;
   private readonly about = document.getElementById("completion-about")!;
@@ -43,7 +44,10 @@ export class Editor {
   private written(): void {
     this.number();
     clearTimeout(this.waiting);
-    this.waiting = window.setTimeout(() => this.run(this.text.value), WAIT_MS);
+    this.waiting = window.setTimeout(() => {
+      this.ran = this.text.value;
+      this.run(this.ran);
+    }, WAIT_MS);
   }
 
   // Tab leaves the editor, as everywhere on a page.
@@ -118,9 +122,11 @@ export class Editor {
     this.text.removeAttribute("aria-activedescendant");
   }
 
-  /** Shows the text of the run, unless a reader is writing. */
+  /** Shows the text of the run. */
   show(toml: string, notes: string[]): void {
-    if (document.activeElement !== this.text && this.text.value !== toml) this.text.value = toml;
+    // A reader may have written on since this text was run.
+    const isOwn = document.activeElement === this.text && toml === this.ran;
+    if (!isOwn && this.text.value !== toml) this.text.value = toml;
     this.showNotes(notes);
     this.number();
   }
