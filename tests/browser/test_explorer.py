@@ -1,7 +1,9 @@
 """The explorer's page: what a reader moves, sees, shares and takes along."""
 
 import csv
+import gzip
 import io
+import json
 import os
 import re
 import shlex
@@ -201,6 +203,14 @@ def test_a_link_brings_everything_back(home: Explorer, opened: Opener) -> None:
     assert other.meaning == home.meaning
     assert other.ask("explorer.time()") == home.ask("explorer.time()")
     other.page.locator("#stage-before").wait_for()
+
+
+def test_the_address_of_explore_is_opened(page: Explorer) -> None:
+    document = {"v": 1, "toml": HOME.read_text(encoding="utf-8"), "sets": ["link.line.rate=3mbit"], "seed": 7}
+    packed = urlsafe_b64encode(gzip.compress(json.dumps(document).encode())).decode().rstrip("=")
+    page.page.evaluate("fragment => location.hash = fragment", f"#e={packed}")
+    page.page.locator('[data-control="rate"] output', has_text="3 Mbit/s").wait_for()
+    assert (page.state["seed"], page.state["sets"]) == (7, ["link.line.rate=3mbit"])
 
 
 def test_bad_links_do_not_break_the_page(opened: Opener) -> None:

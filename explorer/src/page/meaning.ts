@@ -94,7 +94,8 @@ export function meaning({ run, segments, port, document }: Result): Meaning {
     page: pageOf(run, network, rtt, from),
     video: videoOf(run, loads, from, to),
     goodput: loads.reduce((sum, each) => sum + goodputOf(run, each, from, to), 0),
-    rate: run.meanRate(port, from, to),
+    // The rate of a radio channel is not what it carries.
+    rate: network.ports.get(port)?.radio ? null : run.meanRate(port, from, to),
     dropped: run.valueAt(series, "dropped", to),
     marked: run.valueAt(series, "marked", to),
   };

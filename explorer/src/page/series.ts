@@ -91,7 +91,7 @@ function limitOf(network: Network, port: string): number | null {
 
 function rateOf(network: Network, port: string): number | null {
   const found = network.ports.get(port);
-  return found?.rate_bps && !found.rate_varies ? found.rate_bps / 1e6 : null;
+  return found?.rate_bps && !found.rate_varies && !found.radio ? found.rate_bps / 1e6 : null;
 }
 
 function scaled(column: Column, factor: number): Float64Array {

@@ -1,6 +1,6 @@
 // The picture in words: what it shows at a time, and what the run was like.
 
-import { idleRoundTrip, type Meaning } from "./meaning";
+import { GAME_LIMITS_NS, idleRoundTrip, type Meaning } from "./meaning";
 import { lastAt } from "./columns";
 import { segmentAt, type Result } from "./session";
 import { t } from "./texts";
@@ -32,11 +32,14 @@ export function sentence(result: Result, now: number): string {
   const dropped = run.valueAt(series, "dropped", now);
   const marked = run.valueAt(series, "marked", now);
   const [device] = segmentAt(result, now).network.endsOf(port);
-  const rate = run.rateAt(port, now);
+  // On the air a packet's time is not its bytes at a rate.
+  const isRadio = segmentAt(result, now).network.ports.get(port)?.radio ?? false;
+  const rate = isRadio ? null : run.rateAt(port, now);
   const at = t("words.at", { time: (now / 1e9).toFixed(2) });
   const parts: string[] = [];
   if (!Number.isFinite(packets)) parts.push(`${at} ${t("words.nothing", { device })}`);
   else if (bytes === 0 && packets === 0) parts.push(`${at} ${t("words.empty", { device })}`);
+  else if (rate === null && ring > 0) parts.push(`${at} ${t("words.waiting.driver", { device, packets: brief(packets, 5), ring: sizeWords(ring) })}`);
   else if (rate === null) parts.push(`${at} ${t("words.waiting.plain", { device, packets: brief(packets, 5) })}`);
   else if (ring > 0) parts.push(`${at} ${t("words.waiting.ring", { device, packets: brief(packets, 5), ring: sizeWords(ring), time: timeWords((bytes * 8e9) / rate) })}`);
   else parts.push(`${at} ${t("words.waiting", { device, packets: brief(packets, 5), time: timeWords((bytes * 8e9) / rate) })}`);
@@ -57,6 +60,7 @@ export function verdict(found: Meaning): string {
   if (!found.rtt?.count) return filled;
   const added = found.rtt.p95 - found.rtt.idle;
   if (!Number.isFinite(added)) return `${filled} ${t("verdict.lost", { share: brief((100 * found.rtt.lost) / found.rtt.count, 2) })}`;
-  const key = added < 10e6 ? "verdict.short" : added < 50e6 ? "verdict.some" : "verdict.bloat";
+  const [some, more] = GAME_LIMITS_NS;
+  const key = added < 10e6 ? "verdict.short" : added < some ? "verdict.little" : added < more ? "verdict.some" : "verdict.bloat";
   return `${filled} ${t(key, { added: timeWords(added) })}`;
 }
