@@ -76,6 +76,16 @@ def test_the_picture_has_the_packets_of_the_run(home: Explorer) -> None:
     assert abs(queue - counts["queue"]) <= 3, "the sentence has the last sample, the picture every packet"
 
 
+@pytest.mark.skipif(not IS_WHOLE, reason="runs of 1500 s")
+def test_the_packets_of_any_time_of_a_long_run_are_shown(page: Explorer) -> None:
+    page.choose("dark-reaction-time")
+    for seconds in (1400, 600, 20):
+        page.seek(seconds)
+        page.page.locator("#stage-now canvas:not([aria-label*=' 0 on the wire'])").wait_for()
+        waiting = int(re.search(r"(\d+) packets wait", page.page.locator("#sentence").inner_text())[1])  # type: ignore[index]
+        assert abs(waiting - page.ask("explorer.counts()")["queue"]) <= 3
+
+
 def test_the_picture_plays_and_steps(opened: Opener) -> None:
     moving = opened(reduced_motion="no-preference")
     begin = moving.ask("explorer.time()")

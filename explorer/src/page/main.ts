@@ -34,6 +34,8 @@ const player = new Player();
 const client = new Client();
 const session = new Session(client);
 const earlier = new Session(new Client());
+/** Runs again for the packets of a later time, if the log has no room for all. */
+const later = new Session(new Client());
 const stage = new Stage(element("stage-now").querySelector("canvas")!);
 const stageBefore = new Stage(element("stage-before").querySelector("canvas")!);
 
@@ -93,6 +95,7 @@ function refresh(): void {
       }
     },
     progress: (result) => {
+      element<HTMLProgressElement>("progress").value = result.run.until_ns / result.run.duration_ns;
       // The picture of the run before stays until the new one has come as far.
       if (result.run.until_ns >= Math.min(player.t, result.run.duration_ns)) show(result);
     },
@@ -393,16 +396,47 @@ function scene(result: Result, room: number, own: Flows, when: string): Scene {
     wire: rate === null ? "" : rateWords(rate),
     sender,
     receiver,
-    truncated: t("stage.truncated", { time: brief((result.run.packets.get(result.port)?.truncated_ns ?? 0) / 1e9) }),
+    truncated: t("stage.truncated"),
   };
   return { run: result.run, port, flows: own, room, texts };
+}
+
+/** How long before the picture's time another log of packets begins, so that those in the queue are in it. */
+const LEAD_NS = 2e9;
+let fetching: { result: Result; from_ns: number } | null = null;
+
+/** Gets the packets of the picture's time, if the log that there is does not reach it. */
+function fetchPackets(result: Result): void {
+  const track = result.run.packets.get(result.port);
+  if (!track || track.covers(player.t) || result.run.summary === null) return;
+  const from_ns = Math.max(0, player.t - LEAD_NS);
+  if (fetching?.result === result && Math.abs(fetching.from_ns - from_ns) < LEAD_NS / 2) return;
+  fetching = { result, from_ns };
+  const take = (other: Result): void => {
+    const found = other.run.packets.get(result.port);
+    if (found) result.run.packets.set(result.port, found);
+    isDue = true;
+  };
+  const end = (): void => void (fetching = null);
+  const isThere = (other: Result): boolean => other.run.until_ns > player.t + LEAD_NS || other.run.summary !== null;
+  void later.start({ ...result.state, watch: result.port }, {
+    progress: (other) => isThere(other) && take(other),
+    done: (other) => {
+      take(other);
+      end();
+    },
+    refused: end,
+    failed: end,
+  }, from_ns);
 }
 
 function draw(): void {
   if (!shown || !flows) return;
   showSegment();
+  fetchPackets(shown);
   const room = Math.max(24, fullest(shown.run, shown.port), before ? fullest(before.run, before.port) : 0);
   stage.draw(scene(shown, room, flows, before ? `${t("now")}: ` : ""), player.t, player.speed, palette);
+  if (before && shown.run.packets.get(shown.port)?.covers(player.t)) fetchPackets(before);
   if (before && flowsBefore) stageBefore.draw(scene(before, room, flowsBefore, `${t("before")}: `), Math.min(player.t, before.run.duration_ns), player.speed, palette);
   graphs.show(player.t, palette);
   const time = element<HTMLInputElement>("time");

@@ -26,7 +26,11 @@ export class Run {
   summary: Summary | null = null;
   readonly capacity = new Map<string, Columns<CapacitySeries>>();
 
-  constructor(readonly opened: Opened) {}
+  /** `packets_from_ns`: when the log of packets begins. */
+  constructor(
+    readonly opened: Opened,
+    private readonly packets_from_ns = 0,
+  ) {}
 
   add(chunk: Chunk): void {
     for (const [name, series] of Object.entries(chunk.ports)) append(this.ports, name, series);
@@ -36,7 +40,7 @@ export class Run {
     for (const [name, series] of Object.entries(chunk.capacity)) append(this.capacity, name, series);
     for (const [name, log] of Object.entries(chunk.packets)) {
       let track = this.packets.get(name);
-      if (!track) this.packets.set(name, (track = new Track()));
+      if (!track) this.packets.set(name, (track = new Track(this.packets_from_ns)));
       track.add(log);
     }
     this.until_ns = chunk.until_ns;

@@ -69,16 +69,17 @@ export class Session {
 
   constructor(private readonly client: Client) {}
 
-  async start(state: State, listener: Listener): Promise<void> {
+  /** Runs a state; its packets are logged from a time on. */
+  async start(state: State, listener: Listener, packets_from_ns = 0): Promise<void> {
     const turn = ++this.turn;
     try {
-      await this.prepare(state, listener, () => turn !== this.turn);
+      await this.prepare(state, listener, packets_from_ns, () => turn !== this.turn);
     } catch (error) {
       if (turn === this.turn) listener.failed(String(error));
     }
   }
 
-  private async prepare(state: State, listener: Listener, isOld: () => boolean): Promise<void> {
+  private async prepare(state: State, listener: Listener, packets_from_ns: number, isOld: () => boolean): Promise<void> {
     const first = await this.client.check(requestOf(state, []));
     if (isOld()) return;
     if (first.kind === "refused") return listener.refused(first);
@@ -96,10 +97,10 @@ export class Session {
     const base = Document.of(state.toml)?.atPoint(pointOf(first)) ?? null;
     const document = base?.with(state.sets) ?? null;
     let result: Result | null = null;
-    this.client.run(requestOf(state, [port]), {
+    this.client.run({ ...requestOf(state, [port]), packets_from_ns }, {
       opened: (opened) => {
         if (isOld()) return;
-        result = { state, run: new Run(opened), segments, port, document, base };
+        result = { state, run: new Run(opened, packets_from_ns), segments, port, document, base };
         listener.opened?.(result);
       },
       chunk: (chunk) => {

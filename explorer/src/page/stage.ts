@@ -71,7 +71,7 @@ export class Stage {
     this.boxes(scene, layout, colours);
     this.counts = { queue: 0, ring: 0, wire: 0, dropped: 0, marked: 0 };
     if (!track) return;
-    if (t >= track.truncated_ns) {
+    if (!track.covers(t)) {
       context.fillStyle = colours.aware;
       context.font = this.font(13);
       context.textAlign = "left";

@@ -21,22 +21,23 @@ export class Track {
   /** The last event of each block of packets, to skip blocks that are long gone. */
   private readonly blockEnd: number[] = [];
   private readonly blockOpen: number[] = [];
+  private readonly places = new Map<number, number>();
+  /** Events after this time are missing. */
   truncated_ns = Infinity;
-  drops = 0;
-  marks = 0;
+
+  /** Events before `from_ns` are missing. */
+  constructor(readonly from_ns = 0) {}
 
   add(log: PacketLog): void {
     const columns = [this.came, this.ring, this.sent, this.arrived, this.dropped, this.marked];
     for (let at = 0; at < log.kind.length; at++) {
-      const packet = log.packet[at]!;
+      const packet = this.placeOf(log.packet[at]!);
       const t = log.t_ns[at]!;
       if (packet >= this.flow.length) this.grow(packet + 1);
       this.flow.set(packet, log.flow[at]!);
       if (!this.bytes.at(packet)) this.bytes.set(packet, log.bytes[at]!);
       const kind = log.kind[at]!;
       columns[kind]!.set(packet, t);
-      if (kind === PacketEvent.Dropped) this.drops++;
-      if (kind === PacketEvent.Marked) this.marks++;
       // A packet whose arrival is not logged (dropped at once) came when it was dropped.
       if (Number.isNaN(this.came.at(packet))) this.came.set(packet, t);
       const block = Math.floor(packet / BLOCK);
@@ -44,6 +45,14 @@ export class Track {
       if (kind === PacketEvent.Arrived || kind === PacketEvent.Dropped) this.blockOpen[block]!--;
     }
     if (log.truncated_at_ns !== undefined) this.truncated_ns = Math.min(this.truncated_ns, log.truncated_at_ns);
+  }
+
+  /** The position of a packet in the columns: in the order of first events. A log that begins later knows few of them. */
+  private placeOf(packet: number): number {
+    if (this.from_ns === 0) return packet;
+    let place = this.places.get(packet);
+    if (place === undefined) this.places.set(packet, (place = this.places.size));
+    return place;
   }
 
   private grow(length: number): void {
@@ -54,6 +63,11 @@ export class Track {
     this.flow.extend(length, 0);
     this.bytes.extend(length, 0);
     for (const each of [this.came, this.ring, this.sent, this.arrived, this.dropped, this.marked]) each.extend(length, NaN);
+  }
+
+  /** Whether the packets of a time are known. */
+  covers(t: number): boolean {
+    return t >= this.from_ns && t < this.truncated_ns;
   }
 
   get length(): number {
