@@ -19,30 +19,51 @@ check_node() {
     fi
 }
 
+# The directory with the libraries of the compiler.
+libraries() {
+    echo "$("${RUSTC:-rustc}" --print sysroot)/lib/rustlib"
+}
+
 # The standard library for the target: the one beside the compiler, or what rustup adds, or one that is built from its
-# sources, as distributions package them. (RUSTC_BOOTSTRAP lets a stable compiler do that.)
+# sources, as distributions package them: those of the compiler in use, or Debian's compiler for browsers with its own.
 find_target() {
-    local libraries
-    libraries=$("${RUSTC:-rustc}" --print sysroot)/lib/rustlib
-    if [ -d "$libraries/$target/lib" ]; then return; fi
+    if [ -d "$(libraries)/$target/lib" ]; then return; fi
     if command -v rustup >/dev/null; then
         say "Adding the Rust target $target"
-        if rustup target add "$target" && [ -d "$libraries/$target/lib" ]; then return; fi
+        if rustup target add "$target" && [ -d "$(libraries)/$target/lib" ]; then return; fi
     fi
-    if [ -e "$libraries/src/rust/library/std/Cargo.toml" ]; then
-        say "Building Rust's standard library for $target from its sources"
-        build_std=("-Zbuild-std=std,panic_abort")
-        export RUSTC_BOOTSTRAP=1
-        if ! compgen -G "$libraries/*/bin/rust-lld" >/dev/null; then
-            command -v wasm-ld >/dev/null ||
-                fail "wasm-ld is needed to link for $target, and was not found" "Debian, Ubuntu: apt-get install lld"
-            export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld
-        fi
-        return
+    find_linker
+    if build_library; then return; fi
+    if command -v apt-get >/dev/null && [ "$(id -u)" -eq 0 ]; then
+        say "Installing system packages: rustc-web rust-web-src"
+        apt-get update --quiet=2 || true
+        DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends --quiet=2 rustc-web rust-web-src \
+            >/dev/null || true
+    fi
+    if [ -x /usr/bin/rustc ]; then
+        export RUSTC=/usr/bin/rustc
+        if build_library; then return; fi
     fi
     fail "Rust's standard library for $target is needed to build the explorer" \
-        "with rustup: rustup target add $target" \
-        "Debian: apt-get install rust-src lld, or rust-web-src lld where the compiler is rustc-web"
+        "with rustup: rustup target add $target" "Debian: apt-get install rustc-web rust-web-src lld"
+}
+
+# Makes cargo build the standard library, if its sources are beside the compiler. (RUSTC_BOOTSTRAP lets a stable compiler do
+# that.)
+build_library() {
+    if [ ! -e "$(libraries)/src/rust/library/std/Cargo.toml" ]; then return 1; fi
+    say "Building Rust's standard library for $target from its sources"
+    build_std=("-Zbuild-std=std,panic_abort")
+    export RUSTC_BOOTSTRAP=1
+}
+
+# A linker, which rustup's compilers bring, and those of distributions do not.
+find_linker() {
+    local linker
+    linker=$(compgen -G "$(libraries)/*/bin/rust-lld" | head -1) || true
+    [ -n "$linker" ] || linker=$(command -v wasm-ld) ||
+        fail "wasm-ld is needed to link for $target, and was not found" "Debian, Ubuntu: apt-get install lld"
+    export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=$linker
 }
 
 check_node
