@@ -8,19 +8,46 @@ use std::sync::LazyLock;
 use schemars::JsonSchema;
 use serde_json::{Map, Value as Json};
 
-use crate::file::{About, File, Setup, Study};
+use crate::file::{About, Setup, Study};
 use crate::qdisc::Queue;
 use crate::quantity::{Bounds, SCHEMA_KEY};
-use crate::schema::schema_of;
 use crate::text::TextRule;
 
 /// The shapes of a whole file and of its parts.
-pub(crate) static FILE: LazyLock<Shape> = LazyLock::new(Shape::of::<File>);
-pub(crate) static ABOUT: LazyLock<Shape> = LazyLock::new(Shape::of::<About>);
-pub(crate) static SETUP: LazyLock<Shape> = LazyLock::new(Shape::of::<Setup>);
-pub(crate) static STUDY: LazyLock<Shape> = LazyLock::new(Shape::of::<Study>);
+pub(crate) static FILE: LazyLock<Shape> = LazyLock::new(|| Shape::of(&crate::schema()));
+pub(crate) static ABOUT: LazyLock<Shape> = LazyLock::new(|| Shape::of(&source::part::<About>()));
+pub(crate) static SETUP: LazyLock<Shape> = LazyLock::new(|| Shape::of(&source::part::<Setup>()));
+pub(crate) static STUDY: LazyLock<Shape> = LazyLock::new(|| Shape::of(&source::part::<Study>()));
 /// The shape of a queueing discipline, which contains itself: a discipline may hold others.
-static QUEUE: LazyLock<Shape> = LazyLock::new(Shape::of::<Queue>);
+static QUEUE: LazyLock<Shape> = LazyLock::new(source::queue);
+
+/// Where the schema of a part comes from: from its struct.
+#[cfg(not(target_family = "wasm"))]
+mod source {
+    use super::{Json, JsonSchema, Queue, Shape};
+    use crate::schema::schema_of;
+
+    pub(super) fn part<T: JsonSchema>() -> Json {
+        schema_of::<T>().into()
+    }
+
+    pub(super) fn queue() -> Shape {
+        Shape::of(&part::<Queue>())
+    }
+}
+
+/// Where the schema of a part comes from: from the text of the whole.
+#[cfg(target_family = "wasm")]
+mod source {
+    use super::{JsonSchema, Queue, Reader, Shape};
+    use crate::schema::as_text::WHOLE;
+    pub(super) use crate::schema::as_text::part;
+
+    pub(super) fn queue() -> Shape {
+        let definitions = WHOLE["$defs"].as_object().expect("the schema has definitions");
+        Reader { definitions }.shape(&definitions[Queue::schema_name().as_ref()])
+    }
+}
 
 /// The values that a key accepts.
 #[derive(Debug)]
@@ -75,11 +102,10 @@ pub(crate) struct Range {
 }
 
 impl Shape {
-    fn of<T: JsonSchema>() -> Self {
-        let schema = schema_of::<T>();
+    fn of(schema: &Json) -> Self {
         let empty = Map::new();
         let definitions = schema.get("$defs").and_then(Json::as_object).unwrap_or(&empty);
-        Reader { definitions }.shape(schema.as_value())
+        Reader { definitions }.shape(schema)
     }
 
     /// The names of the keys, if the shape is a table with known keys.
