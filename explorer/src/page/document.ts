@@ -2,7 +2,7 @@
 // Whether it is valid is for the core to say.
 
 import { parse, stringify } from "smol-toml";
-import { patch } from "@decimalturn/toml-patch";
+import { withoutTable, withValue } from "./rewriting";
 import type { State } from "./state";
 
 export type Value = string | number | boolean | bigint | Date | Value[] | Table;
@@ -148,13 +148,37 @@ export class Document {
     const root = structuredClone(this.root);
     delete root["sweep"];
     delete root["expect"];
-    try {
-      const text = patch(this.text, root);
-      if (JSON.stringify(parse(text)) === JSON.stringify(root) || same(parse(text) as Table, root)) return text;
-    } catch {
-      // Written anew below, without comments.
+    const text = this.edited(root);
+    if (text !== null) {
+      // What cannot be changed in place is written anew, without comments, rather than wrongly.
+      try {
+        if (same(parse(text) as Table, root)) return text;
+      } catch {
+        // As above.
+      }
     }
     return stringify(root);
+  }
+
+  /** The text with every key that differs in `root`, tables and entries of lists one by one. */
+  private edited(root: Table): string | null {
+    const before = parse(this.text) as Table;
+    let text: string | null = withoutTable(withoutTable(this.text, "sweep"), "expect");
+    const put = (table: string[], entry: number | null, old: Table, now: Table): void => {
+      for (const [key, value] of Object.entries(now)) {
+        if (text !== null && !(key in old && same(old[key]!, value))) text = withValue(text, table, entry, keyText(key), written(value));
+      }
+    };
+    for (const [key, value] of Object.entries(root)) {
+      const old = before[key];
+      if (old !== undefined && same(old, value)) continue;
+      if (Array.isArray(value) && Array.isArray(old) && NAMED.has(key)) {
+        if (value.length !== old.length) return null;
+        value.forEach((each, at) => isTable(each) && isTable(old[at]) && put([key], at, old[at], each));
+      } else if (isTable(value)) put([key], null, isTable(old) ? old : {}, value);
+      else put([], null, before, { [key]: value });
+    }
+    return text;
   }
 }
 

@@ -34,9 +34,12 @@ export function choose(name: string): void {
   }
 }
 
-/** A text with `{name}` replaced by values. */
+/** A text with `{name}` replaced by values, and `{name?one|many}` by the form that a number needs. */
 export function t(key: Key, values: Record<string, string | number> = {}): string {
-  const text = ALL[language]![key] ?? en[key];
+  const rules = new Intl.PluralRules(language);
+  const text = (ALL[language]![key] ?? en[key]).replace(/\{(\w+)\?([^|}]*)\|([^}]*)\}/g, (_, name: string, one: string, many: string) =>
+    rules.select(Number(values[name])) === "one" ? one : many,
+  );
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => (Object.hasOwn(values, name) ? String(values[name]) : whole));
 }
 
