@@ -154,6 +154,23 @@ def test_the_numbers_are_those_of_explain(home: Explorer) -> None:
     assert found["goodput"] / 1e6 == pytest.approx(run.metrics["goodput.photos_mbit"], rel=5e-3)
 
 
+def test_the_delay_can_be_heard(home: Explorer) -> None:
+    home.seek(20)
+    home.page.evaluate("""() => {
+        window.tones = [];
+        const start = OscillatorNode.prototype.start;
+        OscillatorNode.prototype.start = function (at) {
+            window.tones.push([this.frequency.value, at]);
+            return start.call(this, at);
+        };
+    }""")
+    home.page.click("#listen")
+    tones = home.ask("window.tones")
+    spoken, answered = ([at for hertz, at in tones if hertz == each] for each in (740, 440))
+    assert len(spoken) == len(answered) == 6
+    assert answered[0] - spoken[0] == pytest.approx(0.22, abs=0.04), "a ping's round trip"
+
+
 def test_undo_redo_and_reset(home: Explorer) -> None:
     home.slide("rate", 2e6)
     home.pick("discipline", "codel")

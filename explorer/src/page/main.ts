@@ -19,6 +19,7 @@ import { showMeaning } from "./effects";
 import { Player, SPEEDS } from "./player";
 import { panelsOf } from "./series";
 import { documentAt, segmentAt, Session, type Result } from "./session";
+import { play, turns } from "./sound";
 import { fullest, Stage, type Scene } from "./stage";
 import { fresh, History, withSet, type State } from "./state";
 import { choose, current, LANGUAGES, t, translate } from "./texts";
@@ -565,6 +566,12 @@ function listen(): void {
       window.history.replaceState(null, "", `#${fragment}`);
       return copy(link, t("share.done"));
     });
+  });
+  on("listen", "click", () => {
+    const trips = shown ? turns(shown, player.t) : [];
+    if (!trips.length) return notice(t("effect.unknown"));
+    element("listen").setAttribute("aria-pressed", "true");
+    void play(trips).then(() => element("listen").setAttribute("aria-pressed", "false"));
   });
   on("play", "click", () => {
     player.toggle();

@@ -50,6 +50,23 @@ export class Run {
     return this.opened.duration_ns;
   }
 
+  private readonly ordered = new Map<string, { sent: Float64Array; rtt: Float64Array }>();
+
+  /** A prober's round trips in the order of sending; they arrive in the order in which their outcomes were known. */
+  roundTrips(name: string): { sent: Float64Array; rtt: Float64Array } {
+    const columns = this.probes.get(name);
+    const known = this.ordered.get(name);
+    if (!columns) return { sent: new Float64Array(), rtt: new Float64Array() };
+    if (known?.sent.length === columns.t_ns.length) return known;
+    const order = Array.from(columns.t_ns.values.keys()).sort((a, b) => columns.t_ns.at(a) - columns.t_ns.at(b));
+    const found = {
+      sent: Float64Array.from(order, (at) => columns.t_ns.at(at)),
+      rtt: Float64Array.from(order, (at) => columns.rtt_ns.at(at)),
+    };
+    this.ordered.set(name, found);
+    return found;
+  }
+
   /** The rate of a port at a time; null if it has none. */
   rateAt(port: string, t: number): number | null {
     const rate = this.valueAt(this.capacity.get(port), "rate_bps", t);

@@ -59,8 +59,8 @@ export function panelsOf(run: Run, network: Network, flows: Flows, port: string,
     ? [{ name: text("series.queue"), colour: PROBE, x: queue.t_ns.values, y: queue.packets.values, kind: "steps" }]
     : [];
   const rtts: Line[] = probes.map((each) => {
-    const columns = run.probes.get(each.name)!;
-    return { name: each.name, colour: PROBE, x: columns.t_ns.values, y: scaled(columns.rtt_ns, 1e-6), kind: "dots" as const };
+    const { sent, rtt } = run.roundTrips(each.name);
+    return { name: each.name, colour: PROBE, x: sent, y: rtt.map((trip) => trip * 1e-6), kind: "dots" as const };
   });
   if (!rtts.length) {
     for (const each of shown) {

@@ -10,13 +10,12 @@ import { brief, rateWords, sizeWords, timeWords } from "./units";
 export function lastRoundTrip(result: Result, now: number): { rtt: number; idle: number } | null {
   const segment = segmentAt(result, now);
   const probe = segment.network.probesOf(result.port).find((each) => result.run.probes.has(each.name));
-  const columns = probe && result.run.probes.get(probe.name);
-  if (!columns) return null;
-  const sent = columns.t_ns.values;
+  if (!probe) return null;
+  const { sent, rtt } = result.run.roundTrips(probe.name);
   for (let at = lastAt(sent, now); at >= 0; at--) {
-    const rtt = columns.rtt_ns.at(at);
-    if (Number.isFinite(rtt) && sent[at]! + rtt <= now) {
-      return { rtt, idle: Math.min(rtt, idleRoundTrip(result.run, segment.network, probe, result.document, segment.from_ns, result.run.duration_ns)) };
+    const trip = rtt[at]!;
+    if (Number.isFinite(trip) && sent[at]! + trip <= now) {
+      return { rtt: trip, idle: Math.min(trip, idleRoundTrip(result.run, segment.network, probe, result.document, segment.from_ns, result.run.duration_ns)) };
     }
   }
   return null;
