@@ -323,6 +323,21 @@ def test_the_editor_completes_keys_and_values(home: Explorer) -> None:
     home.page.locator('[data-control="discipline"] option:checked', has_text="FQ-PIE").wait_for(state="attached")
 
 
+def test_a_tour_is_presented(opened: Opener) -> None:
+    stage = opened(width=1600)
+    stage.page.click("#start-here")
+    stage.page.click("#present")
+    stage.settle()
+    assert not stage.page.locator("h1").is_visible()
+    stage.page.keyboard.press("PageDown")
+    stage.settle()
+    assert "step 2 of 6" in stage.page.locator("#tour").inner_text()
+    stage.page.keyboard.press("PageUp")
+    assert "step 1 of 6" in stage.page.locator("#tour").inner_text()
+    stage.page.click("#present")
+    assert stage.page.locator("h1").is_visible()
+
+
 def test_the_keyboard_suffices(home: Explorer) -> None:
     home.page.locator('[data-control="rate"] input').focus()
     home.page.keyboard.press("ArrowLeft")

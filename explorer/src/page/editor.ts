@@ -145,7 +145,7 @@ export class Editor {
   /** Shows the core's own message, and marks its line. */
   showProblem(problem: Refused | null): void {
     this.wrong = problem?.line ?? 0;
-    this.problem.textContent = problem ? problem.message : "";
+    this.problem.textContent = problem ? (problem.line ? `${t("editor.line", { line: problem.line })} ` : "") + problem.message : "";
     this.text.setAttribute("aria-invalid", String(problem !== null));
     this.number();
   }

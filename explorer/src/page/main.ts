@@ -224,6 +224,18 @@ function step(forward: boolean): void {
   seek(next !== null && next !== undefined ? next + (forward ? 1 : -1) : player.t + (forward ? 1 : -1) * 1e6);
 }
 
+/** Shows the page for an audience, in full screen where the browser allows it. */
+function present(on: boolean): void {
+  const root = document.documentElement;
+  if (on) root.dataset["present"] = "";
+  else delete root.dataset["present"];
+  const button = element("present");
+  button.setAttribute("aria-pressed", String(on));
+  button.textContent = t(on ? "present.end" : "present");
+  if (on && !document.fullscreenElement) void root.requestFullscreen?.().catch(() => undefined);
+  if (!on && document.fullscreenElement) void document.exitFullscreen();
+}
+
 let speaking = 0;
 function speakSoon(): void {
   clearTimeout(speaking);
@@ -531,6 +543,7 @@ function fill(): void {
   }));
   languages.value = current();
   showKept();
+  element("present").textContent = t("present" in document.documentElement.dataset ? "present.end" : "present");
   showExperiment();
   segmentShown = null;
   cards.clear();
@@ -567,6 +580,8 @@ function listen(): void {
       return copy(link, t("share.done"));
     });
   });
+  on("present", "click", () => present(!("present" in document.documentElement.dataset)));
+  document.addEventListener("fullscreenchange", () => !document.fullscreenElement && present(false));
   on("listen", "click", () => {
     const trips = shown ? turns(shown, player.t) : [];
     if (!trips.length) return notice(t("effect.unknown"));
@@ -624,6 +639,11 @@ function listen(): void {
 /** Keys of the whole page, where no element takes them. */
 function keys(event: KeyboardEvent): void {
   if (event.key === "Escape") element<HTMLDetailsElement>("menu").open = false;
+  if (tour.current !== null && "present" in document.documentElement.dataset && (event.key === "PageDown" || event.key === "PageUp")) {
+    event.preventDefault();
+    tour.turn(event.key === "PageDown");
+    return;
+  }
   const target = event.target;
   if (target instanceof Element && target.closest("input, select, textarea, button, summary, a, [role=button]")) return;
   const isCommand = event.ctrlKey || event.metaKey;

@@ -87,8 +87,10 @@ export class Stage {
 
   private fit(): void {
     const { canvas } = this;
-    const scale = Math.min(devicePixelRatio || 1, 2);
     const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+    // The page may be zoomed by its own styles, which the ratio of pixels does not contain.
+    const zoom = width ? canvas.getBoundingClientRect().width / width : 1;
+    const scale = Math.min((devicePixelRatio || 1) * zoom, 3);
     if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
       canvas.width = Math.round(width * scale);
       canvas.height = Math.round(height * scale);

@@ -150,6 +150,14 @@ export class Tour {
     }
   }
 
+  /** The next step or the one before, as a presenter's remote control asks for it. */
+  turn(forward: boolean): void {
+    if (this.current === null) return;
+    const to = this.at + (forward ? 1 : -1);
+    if (to >= this.steps.length) this.end();
+    else if (to >= 0) this.enter(to);
+  }
+
   private end(): void {
     this.current = null;
     this.show();
