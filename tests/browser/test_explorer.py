@@ -111,7 +111,8 @@ def test_every_control_moves_the_run(page: Explorer, preset: str) -> None:
                 assert page.refused == "", (control, end)
         elif kind == "choice":
             values = root.locator("option").evaluate_all("all => all.map((each) => each.value)")
-            for value in values:
+            # A discipline has keys of its own; the values of other controls are alike.
+            for value in values if IS_WHOLE or control == "discipline" else (values[0], values[-1]):
                 page.pick(control, value)
                 assert page.refused == "", (control, value)
                 assert root.locator("select").input_value() == value
