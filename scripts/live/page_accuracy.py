@@ -23,7 +23,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from playwright.sync_api import Error, sync_playwright
 
 from labs import KINDS, PORTS, Trial
-from trials import is_disturbed, measured
+from trials import CUBIC, is_disturbed, measured
 
 PAGE = Path(__file__).parents[2] / "docs" / "page-accuracy.md"
 CAUSES = Path(__file__).parent / "page_misses.md"
@@ -47,8 +47,6 @@ REPETITIONS = 1
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
 BOTTLENECK = "The browser was the bottleneck"
-CONGESTION = "ip -4 route show | while read -r route; do ip route replace $route congctl cubic; done"
-"""A browser cannot choose its congestion control, and a namespace may not choose one that the machine restricts."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +123,7 @@ def compared(trial: Trial, keep: Path | None) -> Compared:
 
         def before(token: str) -> str:
             words = (sys.executable, __file__, "--browse", "h2", token, str(saved), lab.phase)
-            return f"{CONGESTION}; {shlex.join(words)}"
+            return f"{CUBIC}; {shlex.join(words)}"
 
         try:
             for _ in range(1 + REPETITIONS):

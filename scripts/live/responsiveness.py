@@ -1,11 +1,18 @@
 """Compares the responsiveness of `measure https://` with that of `cf-mach` on paths with planted queues.
 
 `python3 scripts/live/responsiveness.py --mach PATH [--paths 1,2] [--out FILE]` needs the program `mach` of the package
-cf-mach on crates.io (`cargo install cf-mach`), and root or user namespaces. Each path is built by `bufferscope shell
---engine host`: h1 - r1 - r2 - h2, with a drop-tail queue in each direction at the slowest link. On h2 runs
-`bufferscope-live serve --compatible`. On h1 the two programs run one after the other, `--repeat` times; the table has
-the medians. It also has what the queue predicts for new connections: 60 s divided by the path's round trip and the
-planted queue's delay, which is its backlog by `tc` divided by its rate, at the median of the last four seconds.
+cf-mach on crates.io (`cargo install cf-mach`), a C compiler, and root or user namespaces. Each path is built by
+`bufferscope shell --engine host`: h1 - r1 - r2 - h2, with a drop-tail queue in each direction at the slowest link. On
+h2 runs `bufferscope-live serve --compatible`. On h1 the programs run one after the other, `--repeat` times; the table
+has the medians, also over the lines that `--out` has already. It also has what the queue predicts for new connections:
+60 s divided by the path's round trip and the planted queue's delay, which is its backlog by `tc` divided by its rate,
+at the median of the last four seconds.
+
+cf-mach runs twice. As it is, its times contain waits in its own machine: each handshake of TLS begins with reading the
+system's root certificates, each request on a new connection waits for a round trip (Nagle's algorithm), and requests on
+the connections of an upload wait behind what the upload has written. So it also runs like for like: without root
+certificates, and with the socket options of `short_buffers.c`. Frames of HTTP/2 hold up requests, too, up to 16 KiB on
+each connection; `--like` is the same program, built with `CHUNK_SIZE = 1024` in its `upload_body.rs`.
 """
 
 import argparse
@@ -22,7 +29,7 @@ from typing import Any
 
 from bufferscope.engines.live.program import program
 from labs import DOWNLINK, FRAME_BYTES, UPLINK, Planted
-from trials import Backlog, backlog_in, node_of, sampler_of, samples_of, with_shell
+from trials import CUBIC, Backlog, backlog_in, node_of, sampler_of, samples_of, with_shell
 
 PORT = 47300
 LONGEST_S = 1200
@@ -33,6 +40,9 @@ WINDOW_NS = 4_000_000_000
 """The part of a phase that counts: its last intervals."""
 MARK = "=== "
 """Before the name of the program whose output follows."""
+PAUSE_S = 8
+"""Servers tell the tests of two programs apart by a pause."""
+OURS, THEIRS, LIKE = "bufferscope", "cf-mach", "cf-mach, like for like"
 
 
 @dataclass(frozen=True)
@@ -120,52 +130,99 @@ Scores = Mapping[str, Score]
 """By direction."""
 
 
+Found = Sequence[tuple[str, Scores]]
+"""The scores of each test on a path, with the name of its program."""
+
+
 def main() -> int:
     """Run the paths, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--mach", type=Path, help="the program `mach` of cf-mach; without it, only ours runs")
+    parser.add_argument("--like", type=Path, help="that program with shorter frames (default: the program of --mach)")
+    parser.add_argument("--only", choices=(OURS, THEIRS, LIKE), help="run only this one")
     parser.add_argument("--server", type=Path, help="another bufferscope-live to serve with")
     parser.add_argument("--paths", default="", metavar="NUMBERS", help="as in 1,2 (default: all)")
-    parser.add_argument("--repeat", type=int, default=1, help="tests of each program on a path (default: 1)")
+    parser.add_argument("--repeat", type=int, default=1, help="tests of each program (default: 1); 0: only print")
     parser.add_argument("--out", type=Path, help="append a line of JSON for each path to this file")
     options = parser.parse_args()
     numbers = [int(word) for word in options.paths.split(",") if word] or range(1, len(LINES) + 1)
-    print("| path | direction | RPM | on new connections | predicted | on the load's | cf-mach | difference |")
-    print("|---|---|---|---|---|---|---|---|")
+    columns = ["path", "direction", "RPM", "on new connections", "predicted", "on the load's"]
+    columns += [THEIRS, "difference", LIKE, "difference"]
+    print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
     for number in numbers:
         line = LINES[number - 1]
+        found: list[tuple[str, Scores]] = []
         try:
-            found = _measured(line, options.mach, options.server or program(), options.repeat)
+            if options.repeat:
+                programs = Programs(
+                    options.mach, options.like or options.mach, options.server or program(), options.only
+                )
+                found = _measured(line, programs, options.repeat)
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             print(f"path {number}: {error}", file=sys.stderr)
-            continue
-        for row in _rows(number, line, found):
-            print(row, flush=True)
-        if options.out:
+        if options.out and found:
             with options.out.open("a", encoding="utf-8") as file:
                 plain = [(name, {way: vars(score) for way, score in scores.items()}) for name, scores in found]
                 file.write(json.dumps({"path": number, "line": vars(line), "found": plain}) + "\n")
+        for row in _rows(number, line, _kept(options.out, number) if options.out else found):
+            print(row, flush=True)
     return 0
 
 
-def _measured(line: Line, mach: Path | None, server: Path, repeat: int) -> list[tuple[str, Scores]]:
+def _kept(out: Path, number: int) -> Found:
+    """What a file has of a path."""
+    lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()] if out.exists() else []
+    return [
+        (name, {way: Score(**score) for way, score in scores.items()})
+        for each in lines
+        if each["path"] == number
+        for name, scores in each["found"]
+    ]
+
+
+@dataclass(frozen=True)
+class Programs:
+    """What runs, apart from our own client."""
+
+    mach: Path | None
+    like: Path | None
+    server: Path
+    only: str | None = None
+    """One of the three names of the tests."""
+
+
+def _measured(line: Line, programs: Programs, repeat: int) -> list[tuple[str, Scores]]:
     """The scores of each test, with the name of its program."""
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "path.toml"
         file.write_text(line.experiment(), encoding="utf-8")
-        serving = [str(server), "serve", "--compatible", "--allow", "0.0.0.0/0", "--token-file", f"{directory}/token"]
+        serving = [
+            str(programs.server),
+            "serve",
+            "--compatible",
+            "--allow",
+            "0.0.0.0/0",
+            "--token-file",
+            f"{directory}/token",
+        ]
         url = f"https://h2:{PORT}"
         ours = [str(program()), "measure", url, "--insecure", "--events"]
-        theirs = [str(mach), "rpm", "-c", f"{url}/.well-known/nq", "--insecure", "--disable-aim-scores"]
-        tests = [("bufferscope", ours), *([("cf-mach", theirs)] if mach else [])] * repeat
-        # Servers tell the tests of two programs apart by a pause.
-        script = "; sleep 12; ".join(f"echo {MARK}{name}; {shlex.join(words)}; echo" for name, words in tests)
+        asking = ["rpm", "-c", f"{url}/.well-known/nq", "--insecure", "--disable-aim-scores"]
+        tests = [(OURS, ours)]
+        if programs.mach:
+            tests.append((THEIRS, [str(programs.mach), *asking]))
+            # It verifies no certificate here, but reads the root certificates all the same.
+            settings = [f"LD_PRELOAD={_short_buffers(directory)}", "SSL_CERT_FILE=/dev/null"]
+            tests.append((LIKE, ["env", *settings, str(programs.like), *asking]))
+        chosen = [test for test in tests if programs.only in (None, test[0])] * repeat
+        each = (f"echo {shlex.quote(MARK + name)}; {shlex.join(words)}; echo" for name, words in chosen)
+        script = f"; sleep {PAUSE_S}; ".join(each)
         background = [("h2", f"exec {shlex.join(serving)}")]
         background += [(node_of(port), sampler_of(port, directory)) for port in PLANTED.values()]
         command = [
             *(sys.executable, "-m", "bufferscope", "shell", str(file), "--engine", "host", "--quiet", "--on", "h1"),
             *(word for pair in background for word in ("--with", with_shell(*pair))),
-            *("--", "sh", "-c", f"sleep 2; {script}"),
+            *("--", "sh", "-c", f"{CUBIC}; sleep 2; {script}"),
         ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S, check=False)
         backlogs = {way: _read(samples_of(port, directory)) for way, port in PLANTED.items()}
@@ -178,6 +235,13 @@ def _measured(line: Line, mach: Path | None, server: Path, repeat: int) -> list[
     if done.stderr:
         print(done.stderr[-2000:], file=sys.stderr)
     return found
+
+
+def _short_buffers(directory: str) -> str:
+    """The library that gives a program's sockets short buffers."""
+    library, source = f"{directory}/short_buffers.so", Path(__file__).with_name("short_buffers.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library, str(source), "-ldl"], check=True)
+    return library
 
 
 def _read(file: str) -> Backlog:
@@ -201,7 +265,7 @@ def _scores(output: str) -> Iterator[tuple[str, Scores]]:
         begin = text.find("{")
         if begin < 0:
             print(f"{name}: no result: {text[-300:]}", file=sys.stderr)
-        elif name == "bufferscope":
+        elif name == OURS:
             yield name, _ours([json.loads(line) for line in text.splitlines() if line.startswith("{")])
         else:
             yield name, _theirs(json.JSONDecoder().raw_decode(text[begin:])[0])
@@ -227,21 +291,23 @@ def _theirs(document: Mapping[str, Any]) -> Scores:
     return {way: Score(document[way]["rpm"], document[way]["throughput"] / 1e6) for way in DIRECTIONS}
 
 
-def _rows(number: int, line: Line, found: Sequence[tuple[str, Scores]]) -> Iterator[str]:
+def _rows(number: int, line: Line, found: Found) -> Iterator[str]:
     for direction in DIRECTIONS:
         shown = f"{number}: {line.rate_mbit(direction):g} Mbit/s, {line.rtt_ms:g} ms + {line.buffer_ms:g} ms"
-        own = [scores[direction] for name, scores in found if name == "bufferscope" and direction in scores]
-        others = [scores[direction].rpm for name, scores in found if name == "cf-mach" and direction in scores]
-        ours, theirs = _middle(score.rpm for score in own), _middle(others)
-        apart = f"{100 * (ours / theirs - 1):+.0f} %" if ours and theirs else "-"
+        of = {
+            program: [scores[direction] for name, scores in found if name == program and direction in scores]
+            for program in (OURS, THEIRS, LIKE)
+        }
+        own, ours = of[OURS], _middle(score.rpm for score in of[OURS])
         cells = [
             f"{_number(ours)} ({', '.join(dict.fromkeys(score.confidence for score in own)) or 'no result'})",
             _number(_middle(score.parts[0] for score in own if score.parts)),
             _number(_middle(score.predicted for score in own)),
             _number(_middle(score.parts[1] for score in own if score.parts)),
-            _number(theirs),
-            apart,
         ]
+        for other in (THEIRS, LIKE):
+            theirs = _middle(score.rpm for score in of[other])
+            cells += [_number(theirs), f"{100 * (ours / theirs - 1):+.0f} %" if ours and theirs else "-"]
         yield f"| {' | '.join([shown, direction, *cells])} |"
 
 

@@ -23,6 +23,9 @@ CLEAR = 1.3
 """A planted queue that is not this many times as long as a rise must be need not be named."""
 SAMPLE_S = 0.5
 """Seconds between two samples of a planted queue's backlog."""
+CUBIC = "ip -4 route show | while read -r route; do ip route replace $route congctl cubic; done"
+"""Makes CUBIC the congestion control of a node, for programs that do not choose one. A namespace has its machine's
+default, and it may not change it to one that the machine restricts."""
 Backlog = Sequence[tuple[int, int]]
 """Samples of a backlog: nanoseconds of real time, and bytes."""
 
