@@ -212,7 +212,7 @@ def _found(directory: Path) -> Iterator[tuple[Test, Cells]]:
     for reader in readers:
         try:
             yield from reader(directory)
-        except (OSError, ValueError, KeyError, StopIteration, RuntimeError) as error:
+        except (OSError, ValueError, LookupError) as error:
             print(f"{reader.__name__}: {error!r}", file=sys.stderr)
 
 

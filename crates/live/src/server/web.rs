@@ -22,7 +22,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::control::PATIENCE_MS;
-use super::gate::Pass;
+use super::gate::{Pass, Place};
 use super::running::RECORDS_TIME;
 use super::{SAMPLE, Server};
 
@@ -65,14 +65,16 @@ pub(super) fn is_http(first: u8) -> bool {
     first.is_ascii_uppercase() && first != crate::wire::load::MAGIC[0]
 }
 
-/// Serves a connection until it ends, or until `is_over`, which is asked ten times a second; returns whether it ended.
-async fn ends_by_itself(connection: impl Future, mut is_over: impl FnMut() -> bool) -> bool {
+/// Serves a connection until it ends, until it must make room for another one, or until `is_over`, which is asked ten times a
+/// second; returns whether it ended.
+async fn ends_by_itself(connection: impl Future, place: &Place, mut is_over: impl FnMut() -> bool) -> bool {
     let mut connection = std::pin::pin!(connection);
     let mut ticks = tokio::time::interval(SAMPLE);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             _ = &mut connection => return true,
+            () = place.must_leave() => return false,
             _ = ticks.tick() => {
                 if is_over() {
                     return false;
@@ -114,7 +116,8 @@ impl Server {
         }
         let server = Arc::clone(&self);
         let socket = Arc::new(socket);
-        let caller = Arc::new(Caller::new(&server, &socket, from, is_secure));
+        let place = Arc::clone(pass.place());
+        let caller = Arc::new(Caller::new(&server, &socket, from, is_secure, &place));
         let visit = Arc::new(Visit::new(self, socket, from, is_secure, pass));
         let answering = (Arc::clone(&visit), Arc::clone(&caller));
         let service = service_fn(move |request| {
@@ -122,7 +125,10 @@ impl Server {
             async move {
                 Ok::<_, Infallible>(match caller.wants(&request) {
                     Some(wanted) => compatible::answer(&caller, wanted, request).await,
-                    None => requests::answer(&visit, request).await,
+                    None => {
+                        caller.works();
+                        requests::answer(&visit, request).await
+                    }
                 })
             }
         });
@@ -138,7 +144,7 @@ impl Server {
             caller.look();
             visit.is_over() && caller.is_over()
         };
-        if !ends_by_itself(connection, is_over).await {
+        if !ends_by_itself(connection, &place, is_over).await {
             return;
         }
         if let Some(begun) = caller.upgrade() {

@@ -465,6 +465,53 @@ async fn a_test_has_more_connections_than_other_clients_and_not_without_end() {
     panic!("the hour's connections are not counted after {:?}", begun.elapsed());
 }
 
+/// How many connections the server has not closed.
+async fn open_ones(connections: &mut [Tls]) -> usize {
+    let mut open = 0;
+    for stream in connections {
+        let mut bytes = [0; 4096];
+        let rest = async { while matches!(stream.read(&mut bytes).await, Ok(1..)) {} };
+        open += usize::from(tokio::time::timeout(Duration::from_millis(10), rest).await.is_err());
+    }
+    open
+}
+
+#[tokio::test]
+async fn the_idle_connections_of_a_program_make_room_for_its_next_ones() {
+    let server = Server::start(|settings| {
+        open(settings);
+        settings.limits.unknown_per_address = 4;
+        settings.limits.session.flows = 1;
+        settings.limits.opening = PATIENCE;
+    });
+    let asking = format!("GET /api/v1/small HTTP/1.1\r\nHost: {}\r\n\r\n", server.address);
+    let probed = async || {
+        let mut stream = tls(HERE, server.address, &server.token, &[b"http/1.1"]).await;
+        stream.write_all(asking.as_bytes()).await.unwrap();
+        let mut head = [0; 15];
+        tokio::time::timeout(PATIENCE, stream.read_exact(&mut head)).await.expect("an answer in time").unwrap();
+        assert_eq!(&head, b"HTTP/1.1 200 OK");
+        stream
+    };
+    let kept = async |count| {
+        let mut kept = Vec::new();
+        for _ in 0..count {
+            kept.push(probed().await);
+        }
+        open_ones(&mut kept).await
+    };
+    // As cf-mach does before its test, and with each probe of its test. On a slow machine, some have been idle for too long.
+    let before = kept(12).await;
+    assert!((1..=4).contains(&before), "{before}");
+    let mut client = client(&server).await;
+    let load = got(&mut client, &server, "/api/v1/large").await;
+    let during = kept(40).await;
+    assert!((1..4 + 2 + 8).contains(&during), "{during}");
+    // The load has gone on, and another address has its own room.
+    assert!(body(load, 2_000_000).await.0.len() >= 2_000_000);
+    tls(ELSEWHERE, server.address, &server.token, &[b"http/1.1"]).await;
+}
+
 // ndt7, Cloudflare's engine and LibreSpeed.
 
 type Socket = WebSocketStream<TcpStream>;

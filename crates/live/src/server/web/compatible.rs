@@ -190,6 +190,7 @@ static BEFORE: [(HeaderName, &str); 2] =
 /// Answers a request of another program.
 pub(super) async fn answer(caller: &Arc<Caller>, wanted: Wanted, request: Request<Incoming>) -> Response<Content> {
     let Wanted { what, .. } = wanted;
+    let _answering = caller.request();
     let mut response = answered(caller, &wanted, request).await.unwrap_or_else(Refused::response);
     let is_shared = what.is_for_pages() && response.status() != StatusCode::FORBIDDEN && wanted.secret.is_some();
     let headers = response.headers_mut();

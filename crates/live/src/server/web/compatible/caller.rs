@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::{OtherTest, ndt7};
 use crate::load::Sampler;
 use crate::server::Server;
+use crate::server::gate::Place;
 use crate::server::web::load::PIECE_BYTES;
 use crate::wire::load::SendBuffer;
 
@@ -34,6 +35,9 @@ pub(in crate::server::web) struct Caller {
     pub(super) guessing: tokio::sync::Mutex<()>,
     /// Loads that it carries.
     pub(super) flows: AtomicUsize,
+    /// Requests that are being answered.
+    requests: AtomicUsize,
+    place: Arc<Place>,
     socket: Arc<OwnedFd>,
     /// The bytes that are handed over at once, which wait in this program until the kernel takes them.
     piece: Arc<AtomicUsize>,
@@ -58,6 +62,7 @@ impl Caller {
         socket: &Arc<OwnedFd>,
         from: SocketAddr,
         is_secure: bool,
+        place: &Arc<Place>,
     ) -> Self {
         let now = Instant::now();
         let state = State { until: now, latest: now + LONGEST, requests: 0, other: None, sampler: None, upgrade: None };
@@ -67,6 +72,8 @@ impl Caller {
             is_secure,
             guessing: tokio::sync::Mutex::default(),
             flows: AtomicUsize::new(0),
+            requests: AtomicUsize::new(0),
+            place: Arc::clone(place),
             socket: Arc::clone(socket),
             piece: Arc::new(AtomicUsize::new(FIRST_PIECE)),
             state: Mutex::new(state),
@@ -75,6 +82,25 @@ impl Caller {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The connection is in use.
+    pub(in crate::server::web) fn works(&self) {
+        self.place.works();
+    }
+
+    /// Counts a request until its answer is known.
+    pub(super) fn request(self: &Arc<Self>) -> Answering {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.works();
+        Answering(Arc::clone(self))
+    }
+
+    /// If the connection has nothing to do, it makes room for others of its address.
+    pub(super) fn may_rest(&self) {
+        if self.requests.load(Ordering::Relaxed) == 0 && self.flows.load(Ordering::Relaxed) == 0 {
+            self.place.rests();
+        }
     }
 
     /// Gives a connection time for its first request.
@@ -170,5 +196,15 @@ impl Caller {
             state.latest = Instant::now() + LONGEST;
         }
         Instant::now() > state.until
+    }
+}
+
+/// A request that is being answered.
+pub(super) struct Answering(Arc<Caller>);
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.0.requests.fetch_sub(1, Ordering::Relaxed);
+        self.0.may_rest();
     }
 }

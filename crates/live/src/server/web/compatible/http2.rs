@@ -55,7 +55,7 @@ impl Server {
         if prepare(&socket).is_err() {
             return;
         }
-        let caller = Arc::new(Caller::new(&self, &Arc::new(socket), from, true));
+        let caller = Arc::new(Caller::new(&self, &Arc::new(socket), from, true, pass.place()));
         caller.wait();
         let stream = Short { stream, most: Arc::clone(caller.piece()) };
         let answering = Arc::clone(&caller);
@@ -73,7 +73,7 @@ impl Server {
             .max_header_list_size(LONGEST_HEAD as u32)
             .header_table_size(TABLE);
         let connection = http.serve_connection(TokioIo::new(stream), service);
-        ends_by_itself(connection, || {
+        ends_by_itself(connection, pass.place(), || {
             caller.look();
             caller.is_over()
         })

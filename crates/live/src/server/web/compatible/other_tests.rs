@@ -160,6 +160,7 @@ impl Drop for Flow {
         self.other.last_ns.store(monotonic_ns(), Ordering::Relaxed);
         self.other.flows.fetch_sub(1, Ordering::Relaxed);
         self.caller.flows.fetch_sub(1, Ordering::Relaxed);
+        self.caller.may_rest();
     }
 }
 
