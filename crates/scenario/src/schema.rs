@@ -85,7 +85,7 @@ impl Transform for DescribeQuantities {
     }
 }
 
-/// The schema as a text, and its parts. It takes a fifth of the code that makes it, which counts in a page. A test of the schema
+/// The schema as text, and its parts. It takes a fifth of the code that makes it, which counts in a page. A test of the schema
 /// keeps this text up to date.
 #[cfg(any(target_family = "wasm", test))]
 pub(crate) mod as_text {
