@@ -234,11 +234,14 @@ def test_a_link_brings_everything_back(home: Explorer, opened: Opener) -> None:
 
 
 def test_the_address_of_explore_is_opened(page: Explorer) -> None:
-    document = {"v": 1, "toml": HOME.read_text(encoding="utf-8"), "sets": ["link.line.rate=3mbit"], "seed": 7}
+    text = HOME.read_text(encoding="utf-8")
+    document = {"v": 1, "toml": text, "sets": ["link.line.rate=3mbit"], "seed": 7, "watch": "nowhere>else"}
     packed = urlsafe_b64encode(gzip.compress(json.dumps(document).encode())).decode().rstrip("=")
     page.page.evaluate("fragment => location.hash = fragment", f"#e={packed}")
     page.page.locator('[data-control="rate"] output', has_text="3 Mbit/s").wait_for()
+    page.settle()
     assert (page.state["seed"], page.state["sets"]) == (7, ["link.line.rate=3mbit"])
+    assert page.ask("explorer.port()") == "modem>server", "there is no such port, so the page chooses"
 
 
 def test_bad_links_do_not_break_the_page(opened: Opener) -> None:

@@ -79,12 +79,17 @@ export class Session {
     }
   }
 
-  private async prepare(state: State, listener: Listener, packets_from_ns: number, isOld: () => boolean): Promise<void> {
+  private async prepare(state: State, listener: Listener, packets_from_ns: number, isOld: () => boolean, asksFirst = state.watch === null): Promise<void> {
+    // A run describes its network too, so without changes and with a known port nothing need be asked first.
+    if (!asksFirst && state.watch !== null && !state.changes.length) {
+      this.run(state, state.watch, null, listener, packets_from_ns, isOld);
+      return;
+    }
     const first = await this.client.check(requestOf(state, []));
     if (isOld()) return;
     if (first.kind === "refused") return listener.refused(first);
     const network = new Network(first);
-    const port = state.watch !== null && network.ports.has(state.watch) ? state.watch : network.bottleneck();
+    const port = portOf(state, network);
     if (port === null) return listener.failed("");
     const segments: Segment[] = [{ from_ns: 0, network }];
     let changed: string[] = [];
@@ -94,13 +99,20 @@ export class Session {
       if (isOld()) return;
       if (then.kind === "opened") segments.push({ from_ns: change.at_ns, network: new Network(then) });
     }
-    const base = Document.of(state.toml)?.atPoint(pointOf(first)) ?? null;
-    const document = base?.with(state.sets) ?? null;
+    this.run(state, port, segments, listener, packets_from_ns, isOld);
+  }
+
+  private run(state: State, watch: string, known: Segment[] | null, listener: Listener, packets_from_ns: number, isOld: () => boolean): void {
     let result: Result | null = null;
-    this.client.run({ ...requestOf(state, [port]), packets_from_ns }, {
+    this.client.run({ ...requestOf(state, [watch]), packets_from_ns }, {
       opened: (opened) => {
         if (isOld()) return;
-        result = { state, run: new Run(opened, packets_from_ns), segments, port, document, base };
+        const segments = known ?? [{ from_ns: 0, network: new Network(opened) }];
+        const port = portOf({ ...state, watch }, segments[0]!.network);
+        // The file has no such port: the run is made again with the packets of another.
+        if (port !== watch) return void this.prepare(state, listener, packets_from_ns, isOld, true).catch((error: unknown) => listener.failed(String(error)));
+        const base = Document.of(state.toml)?.atPoint(pointOf(opened)) ?? null;
+        result = { state, run: new Run(opened, packets_from_ns), segments, port, document: base?.with(state.sets) ?? null, base };
         listener.opened?.(result);
       },
       chunk: (chunk) => {
@@ -118,4 +130,9 @@ export class Session {
       failed: ({ message }) => isOld() || listener.failed(message),
     });
   }
+}
+
+/** The port to look at: the wanted one, or where packets wait. */
+function portOf(state: State, network: Network): string | null {
+  return state.watch !== null && network.ports.has(state.watch) ? state.watch : network.bottleneck();
 }
