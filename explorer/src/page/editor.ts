@@ -13,6 +13,7 @@ export class Editor {
   private readonly notes = document.getElementById("notes")!;
   private waiting = 0;
   private wrong = 0;
+  private numbering = 0;
   private ran = "";
 
   private readonly list = document.getElementById("completions")!;
@@ -42,7 +43,9 @@ export class Editor {
   }
 
   private written(): void {
-    this.number();
+    // A pasted text may come line by line.
+    cancelAnimationFrame(this.numbering);
+    this.numbering = requestAnimationFrame(() => this.number());
     clearTimeout(this.waiting);
     this.waiting = window.setTimeout(() => {
       this.ran = this.text.value;
@@ -150,17 +153,20 @@ export class Editor {
     this.number();
   }
 
+  private numbered = "";
+
+  // The numbers of the lines, with a mark at the wrong one.
   private number(): void {
     const count = this.text.value.split("\n").length;
-    const rows: Node[] = [];
-    for (let line = 1; line <= count; line++) {
-      if (line === this.wrong) {
-        const mark = document.createElement("mark");
-        mark.textContent = `▶ ${line}\n`;
-        rows.push(mark);
-      } else rows.push(document.createTextNode(`${line}\n`));
+    const key = `${count} ${this.wrong}`;
+    if (key !== this.numbered) {
+      this.numbered = key;
+      const range = (from: number, to: number): string => Array.from({ length: Math.max(0, to - from) }, (_, at) => `${from + at}\n`).join("");
+      const isMarked = this.wrong > 0 && this.wrong <= count;
+      const mark = document.createElement("mark");
+      mark.textContent = `▶ ${this.wrong}\n`;
+      this.lines.replaceChildren(...(isMarked ? [range(1, this.wrong), mark, range(this.wrong + 1, count + 1)] : [range(1, count + 1)]));
     }
-    this.lines.replaceChildren(...rows);
     this.lines.scrollTop = this.text.scrollTop;
   }
 }
