@@ -369,6 +369,9 @@ def test_nothing_is_wider_than_the_screen(opened: Opener) -> None:
         canvas = page.page.locator("#stage-now canvas").bounding_box()
         assert canvas is not None
         assert canvas["width"] > 0.3 * min(width, 1560)
+    page.page.set_viewport_size({"width": WIDTHS[0], "height": 740})
+    page.choose("lncc-bql")
+    assert page.ask("document.documentElement.scrollWidth") <= WIDTHS[0], "its points have long labels"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
