@@ -8,7 +8,8 @@
  * of what was sent before it (Nagle's algorithm, RFC 9293, section 3.7.4). TCP_NOTSENT_LOWAT is 5 ms of the connection's
  * rate, and the program may write only when less is unsent: a request on a connection of the load does not wait behind what
  * the load wrote before it. The kernel alone would take up to 64 KiB beyond the limit, because it appends to the last unsent
- * segment.
+ * segment. The segments of a load stay full (MSG_MORE), however short the program's writes are: a queue that counts packets
+ * would else be shorter.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,15 +24,14 @@
 #define MOST 65536
 #define PER_SECOND 200
 
-/* Unsent bytes that a connection may have. */
-static int limit(int fd)
-{
-	struct tcp_info info = { 0 };
-	socklen_t length = sizeof(info);
-	__u64 bytes = 0;
+/* A connection that has sent more than this carries load. */
+#define LOAD 100000
 
-	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0)
-		bytes = info.tcpi_delivery_rate / PER_SECOND;
+/* Unsent bytes that a connection may have. */
+static int limit(const struct tcp_info *info)
+{
+	__u64 bytes = info->tcpi_delivery_rate / PER_SECOND;
+
 	return bytes < LEAST ? LEAST : bytes > MOST ? MOST : (int)bytes;
 }
 
@@ -82,6 +82,8 @@ int setsockopt(int fd, int level, int name, const void *value, socklen_t length)
 ssize_t send(int fd, const void *bytes, size_t length, int flags)
 {
 	static ssize_t (*next)(int, const void *, size_t, int);
+	struct tcp_info info = { 0 };
+	socklen_t size = sizeof(info);
 	size_t sent = 0;
 	int most;
 
@@ -89,7 +91,10 @@ ssize_t send(int fd, const void *bytes, size_t length, int flags)
 		next = (ssize_t (*)(int, const void *, size_t, int))dlsym(RTLD_NEXT, "send");
 	if (!is_tcp(fd))
 		return next(fd, bytes, length, flags);
-	most = limit(fd);
+	getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size);
+	most = limit(&info);
+	if (info.tcpi_bytes_acked > LOAD)
+		flags |= MSG_MORE;
 	setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof(most));
 	/* Whoever gets a part of it sent waits for room: so has_room() must have said that there is none. */
 	do {
