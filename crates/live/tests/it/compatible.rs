@@ -512,6 +512,24 @@ async fn the_idle_connections_of_a_program_make_room_for_its_next_ones() {
     tls(ELSEWHERE, server.address, &server.token, &[b"http/1.1"]).await;
 }
 
+#[tokio::test]
+async fn a_probe_that_comes_while_its_test_begins_is_answered() {
+    for _ in 0..5 {
+        let server = Server::start(open);
+        let (mut loading, mut probing) = (client(&server).await, client(&server).await);
+        let probes = async {
+            let mut found = Vec::new();
+            for _ in 0..20 {
+                found.push(got(&mut probing, &server, "/api/v1/small").await.status());
+            }
+            found
+        };
+        let (load, found) = tokio::join!(got(&mut loading, &server, "/api/v1/large"), probes);
+        assert_eq!(load.status(), 200);
+        assert!(found.iter().all(|status| *status == 200), "{found:?}");
+    }
+}
+
 // ndt7, Cloudflare's engine and LibreSpeed.
 
 type Socket = WebSocketStream<TcpStream>;

@@ -40,6 +40,17 @@ pub(super) struct Name {
 pub(in crate::server) struct OtherTests {
     tests: Mutex<HashMap<IpAddr, Arc<OtherTest>>>,
     beginning: tokio::sync::Mutex<()>,
+    /// The one that has its turn and is not among the tests yet.
+    next: Mutex<Option<(IpAddr, Name)>>,
+}
+
+/// While it exists, requests of a test that begins do not count as those of another one.
+struct Beginning<'a>(&'a OtherTests);
+
+impl Drop for Beginning<'_> {
+    fn drop(&mut self) {
+        *self.0.next() = None;
+    }
 }
 
 impl OtherTests {
@@ -54,6 +65,19 @@ impl OtherTests {
             other.is_over.store(true, Ordering::Relaxed);
             tokio::time::sleep(SAMPLE / 4).await;
         }
+    }
+
+    fn begin(&self, address: IpAddr, name: Name) -> Beginning<'_> {
+        *self.next() = Some((user(address), name));
+        Beginning(self)
+    }
+
+    fn begins(&self, address: IpAddr, name: Name) -> bool {
+        *self.next() == Some((user(address), name))
+    }
+
+    fn next(&self) -> MutexGuard<'_, Option<(IpAddr, Name)>> {
+        self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn of(&self, address: IpAddr) -> Option<Arc<OtherTest>> {
@@ -178,7 +202,7 @@ impl Caller {
                 Err(Refused::limited(reason, other.linger))
             }
             Some(other) if other.pauses() => Ok(None),
-            None if !self.server.queue.is_full() => Ok(None),
+            None if !self.server.queue.is_full() || self.server.other_tests.begins(self.from.ip(), name) => Ok(None),
             _ => Err(Refused::busy()),
         }
     }
@@ -206,6 +230,7 @@ impl Caller {
                     Some(other) => other,
                     None => {
                         self.server.other_tests.end(self.from.ip()).await;
+                        let _begins = self.server.other_tests.begin(self.from.ip(), name);
                         let (begun, beginning) = oneshot::channel();
                         tokio::spawn(Arc::clone(&self.server).host(self.from.ip(), name, begun));
                         let gone = || Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "the test did not begin");
