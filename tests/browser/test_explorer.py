@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 import pytest
 from explorerpage import LANGUAGES, PAGE, SOURCES, Explorer, texts
 from laboratory import Answer
+from PIL import Image, ImageSequence
 from playwright.sync_api import Browser
 
 from bufferscope.analysis.explanation import explain_run
@@ -283,6 +284,15 @@ def test_the_exports_are_read_by_their_own_readers(
     picture = ElementTree.fromstring(saved["svg"])
     assert picture.tag == "{http://www.w3.org/2000/svg}svg"
     assert len(picture.findall(".//{http://www.w3.org/2000/svg}path")) >= 4
+
+    home.page.locator("#menu").evaluate("menu => menu.open = true")
+    with home.page.expect_download() as download:
+        home.page.click("#save-gif")
+    with Image.open(download.value.path()) as animation:
+        assert (animation.format, animation.info["loop"], animation.info["duration"]) == ("GIF", 0, 80)
+        frames = [frame.convert("RGB").tobytes() for frame in ImageSequence.Iterator(animation)]
+    assert len(frames) == 50
+    assert len(set(frames)) == 50, "something moves between any two frames"
 
     home.page.locator("#menu").evaluate("menu => menu.open = true")
     home.page.click("#copy-kernel")

@@ -6,7 +6,7 @@ import type { Panel } from "./series";
 import { pointOf, type Result } from "./session";
 import type { State } from "./state";
 
-export function save(name: string, type: string, content: string): void {
+export function save(name: string, type: string, content: BlobPart): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([content], { type }));
   link.download = name;

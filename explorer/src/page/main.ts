@@ -10,6 +10,7 @@ import { Completer } from "./completion";
 import { controlsOf, disciplineName, type Control } from "./controls";
 import { drawNetwork } from "./drawing";
 import { Editor } from "./editor";
+import { gifOf } from "./animation";
 import { commandOf, csvOf, experimentOf, fileName, needsFile, save, svgOf } from "./exports";
 import { Flows } from "./flows";
 import { Graphs } from "./graphs";
@@ -398,11 +399,11 @@ function showNumbers(): void {
   showMeaning(element("numbers"), element("effects"), found, foundBefore, verdict(found));
 }
 
-function scene(result: Result, room: number, own: Flows, when: string): Scene {
-  const { network } = segmentAt(result, player.t);
+function scene(result: Result, room: number, own: Flows, when: string, time: number): Scene {
+  const { network } = segmentAt(result, time);
   const port = network.ports.get(result.port) ?? result.segments[0]!.network.ports.get(result.port)!;
   const [sender, receiver] = network.endsOf(result.port);
-  const rate = result.run.rateAt(result.port, player.t);
+  const rate = result.run.rateAt(result.port, time);
   const texts = {
     queue: when + t("stage.queue", { node: sender, discipline: port.radio ? t("stage.radio") : disciplineName(port.qdisc ?? "") }),
     ring: t(port.radio ? "stage.driver" : "stage.ring"),
@@ -443,14 +444,37 @@ function fetchPackets(result: Result): void {
   }, from_ns);
 }
 
+async function saveAnimation(): Promise<void> {
+  if (!shown) return;
+  const button = element<HTMLButtonElement>("save-gif");
+  const name = fileName(shown.state, "gif");
+  button.disabled = true;
+  const at = scenes();
+  // In the page, too, the earlier one is above.
+  const film = { scenes: (time: number) => at(time).reverse(), title: shown.run.opened.title, from_ns: player.t, end_ns: player.end, speed: player.speed, colours: palette };
+  const content = await gifOf(film, (part) => notice(t("export.gif.making", { percent: 20 * Math.floor(5 * part) })));
+  button.disabled = false;
+  notice("");
+  save(name, "image/gif", content);
+}
+
+/** What the stages show at a time: the run, and below it, the one that it is compared with. */
+function scenes(): (time: number) => Scene[] {
+  const all: [Result, Flows, string][] = [];
+  if (shown && flows) all.push([shown, flows, before ? `${t("now")}: ` : ""]);
+  if (before && flowsBefore) all.push([before, flowsBefore, `${t("before")}: `]);
+  const room = Math.max(24, ...all.map(([result]) => fullest(result.run, result.port)));
+  return (time) => all.map(([result, own, when]) => scene(result, room, own, when, Math.min(time, result.run.duration_ns)));
+}
+
 function draw(): void {
   if (!shown || !flows) return;
   showSegment();
   fetchPackets(shown);
-  const room = Math.max(24, fullest(shown.run, shown.port), before ? fullest(before.run, before.port) : 0);
-  stage.draw(scene(shown, room, flows, before ? `${t("now")}: ` : ""), player.t, player.speed, palette);
   if (before && shown.run.packets.get(shown.port)?.covers(player.t)) fetchPackets(before);
-  if (before && flowsBefore) stageBefore.draw(scene(before, room, flowsBefore, `${t("before")}: `), Math.min(player.t, before.run.duration_ns), player.speed, palette);
+  const [above, below] = scenes()(player.t);
+  stage.draw(above!, player.t, player.speed, palette);
+  if (before && below) stageBefore.draw(below, Math.min(player.t, before.run.duration_ns), player.speed, palette);
   graphs.show(player.t, palette);
   const time = element<HTMLInputElement>("time");
   if (document.activeElement !== time || player.playing) time.value = String(Math.round((1000 * player.t) / player.end));
@@ -608,6 +632,7 @@ function listen(): void {
   });
   on("save-toml", "click", () => shown && save(fileName(shown.state, "toml"), "application/toml", experimentOf(shown)));
   on("save-csv", "click", () => shown && flows && save(fileName(shown.state, "csv"), "text/csv", csvOf(panelsOf(shown.run, shown.segments[0]!.network, flows, shown.port, (key) => t(key as "series.queue")))));
+  on("save-gif", "click", () => void saveAnimation());
   on("save-svg", "click", () => shown && save(fileName(shown.state, "svg"), "image/svg+xml", svgOf(graphs.charts, shown.run.opened.title, palette.ink, palette.paper)));
   for (const [id, engine] of [["copy-sim", "sim"], ["copy-kernel", "guest"]] as const) {
     on(id, "click", () => {

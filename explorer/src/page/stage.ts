@@ -56,7 +56,11 @@ export class Stage {
   private width = 0;
   private height = 0;
 
-  constructor(readonly canvas: HTMLCanvasElement) {
+  /** Draws on a canvas of the page, or on one of a `fixed` size that is not in the page. */
+  constructor(
+    readonly canvas: HTMLCanvasElement,
+    private readonly fixed: { width: number; height: number } | null = null,
+  ) {
     this.context = canvas.getContext("2d")!;
   }
 
@@ -86,11 +90,11 @@ export class Stage {
   }
 
   private fit(): void {
-    const { canvas } = this;
-    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+    const { canvas, fixed } = this;
+    const [width, height] = fixed ? [fixed.width, fixed.height] : [canvas.clientWidth, canvas.clientHeight];
     // The page may be zoomed by its own styles, which the ratio of pixels does not contain.
     const zoom = width ? canvas.getBoundingClientRect().width / width : 1;
-    const scale = Math.min((devicePixelRatio || 1) * zoom, 3);
+    const scale = fixed ? 1 : Math.min((devicePixelRatio || 1) * zoom, 3);
     if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
       canvas.width = Math.round(width * scale);
       canvas.height = Math.round(height * scale);
