@@ -69,6 +69,9 @@ find_linker() {
 check_node
 find_target
 
+# make's jobs are not ours: it gives its job server to recursive makes only.
+unset MAKEFLAGS
+
 # Nothing depends on where the sources are, or on chance.
 export CONST_RANDOM_SEED=bufferscope
 remap() { printf "'--remap-path-prefix=%s=%s'" "$1" "$2"; }
