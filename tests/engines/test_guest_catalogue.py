@@ -77,7 +77,12 @@ FEWER = {
         _only("disciplines", "traffic", "64 flows", "a household"),
     ],
     "battling-udp-flood": ["traffic.flood.start=0s", _only("battling-udp-flood", QUEUE, *BATTLED)],
-    "lncc-ring": [f'{RING}=["128p"]', f"sweep.tcp={SINGLE_SEGMENTS}", "sample=1s"],
+    "lncc-ring": [
+        f'{RING}=["128p", "256p"]',
+        _only("lncc-ring", "link.bottleneck.forward.queue", "nothing above"),
+        f"sweep.tcp={SINGLE_SEGMENTS}",
+        "sample=1s",
+    ],
     "dark-smokeping": ["sample=10ms", 'record=["probes", "flows", "queues"]', "traffic.ping.interval=200ms"],
     "dark-reaction-time": [
         "traffic.newcomer.start=0s",
