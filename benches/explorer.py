@@ -39,6 +39,41 @@ SUPERSEDED = """async ([long, short, times]) => {
     return waits;
 }"""
 
+SLIDE = """(name) => {
+    const slider = document.getElementById(`control-${name}`);
+    window.slide = (part) => {
+        slider.value = Number(slider.min) + part * (slider.max - slider.min);
+        slider.dispatchEvent(new Event("input", { bubbles: true }));
+    };
+}"""
+ANSWERS = """async (times) => {
+    const numbers = document.getElementById("numbers");
+    const waits = [];
+    for (let i = 0; i < times; i++) {
+        const [before, began] = [numbers.innerText, performance.now()];
+        window.slide(i % 2 ? 0.3 : 0.6);
+        while (numbers.innerText === before) {
+            if (performance.now() - began > 20000) throw new Error("the slider changes no number");
+            await new Promise((resume) => setTimeout(resume, 1));
+        }
+        waits.push(performance.now() - began);
+        await new Promise((resume) => setTimeout(resume, 300));
+    }
+    return waits;
+}"""
+FRAMES = """async (count) => {
+    const play = document.getElementById("play");
+    const { queue, ring, wire } = window.explorer.counts();
+    const began = window.explorer.time();
+    await new Promise((resume) => setTimeout(resume, 200));
+    if (window.explorer.time() === began) play.click();
+    const times = [];
+    while (times.length < count) times.push(await new Promise(requestAnimationFrame));
+    return [queue + ring + wire, (1000 * (count - 1)) / (times.at(-1) - times[0])];
+}"""
+PLAYED_NS = 15e9
+"""When many packets wait in a large buffer of the page's first experiment."""
+
 
 def main() -> None:
     """Print a line for each quantity."""
@@ -62,7 +97,27 @@ def main() -> None:
             )
         waits = tab.evaluate(SUPERSEDED, [_request(RATES_MBIT[-1]), _request(1, "1s"), 5 * repeat])
         print(f"  answer to a newer request: {statistics.median(waits):.0f} ms, at most {max(waits):.0f} ms")
+        _page(browser, repeat)
         browser.close()
+
+
+def _page(browser: Browser, repeat: int) -> None:
+    """The page itself: how soon it answers a slider, and how smoothly it plays thousands of packets."""
+    tab = browser.new_page(viewport={"width": 1280, "height": 800}, bypass_csp=True)
+    tab.goto(PAGE.as_uri())
+    tab.wait_for_function("window.explorer?.meaning()")
+    tab.evaluate(SLIDE, "buffer")
+    waits = tab.evaluate(ANSWERS, 2 * repeat)
+    print(f"  answer to a slider, 30 s of 10 Mbit/s: {statistics.median(waits):.0f} ms, at most {max(waits):.0f} ms")
+    tab.evaluate("window.slide(1)")
+    tab.evaluate(SLIDE, "flows_photos")
+    tab.evaluate("window.slide(0.7)")
+    tab.wait_for_timeout(4000)
+    tab.evaluate("at => window.explorer.seek(at)", PLAYED_NS)
+    tab.wait_for_timeout(500)
+    packets, rate = tab.evaluate(FRAMES, 30 * repeat)
+    print(f"  the picture while it plays, with {packets} packets in sight: {rate:.0f} frames a second")
+    tab.close()
 
 
 def _starts(browser: Browser, repeat: int) -> None:
