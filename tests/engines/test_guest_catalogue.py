@@ -23,10 +23,9 @@ NOT_IN_6_1 = ("dualpi2",)
 """Disciplines that are newer than the guest's kernel."""
 
 
-def _without_newer(name: str, key: str, *only: str) -> str:
-    """An override that leaves out the points with a discipline newer than the kernel, and those not in `only`."""
-    kept = [label for label, queue in _swept(name, key).items() if queue["qdisc"] not in NOT_IN_6_1]
-    return _only(name, key, *(label for label in kept if not only or label in only))
+def _without_newer(name: str, key: str) -> str:
+    """An override that leaves out the points with a discipline newer than the kernel."""
+    return _only(name, key, *(label for label, queue in _swept(name, key).items() if queue["qdisc"] not in NOT_IN_6_1))
 
 
 def _only(name: str, key: str, *labels: str) -> str:
@@ -102,8 +101,8 @@ FEWER = {
     "dark-shaping": ['sweep.link.ethernet.forward.queue.rate={ "90 %" = "1.8mbit" }'],
     "lncc-window": ["link.bottleneck.forward.ring.size=256p", f"sweep.tcp={SINGLE_SEGMENTS}", "sample=1s"],
 }
-"""Overrides that leave points out, or begin the load at once. A kernel does not have every control, there are many, and
-the least and the largest size of a queue are enough."""
+"""Overrides that leave points out, or begin the load at once. A kernel does not have every control, there are many, the
+least and the largest size of a queue are enough, and so is one experiment with every discipline: `battling-rrul`."""
 SIMULATED = {
     "l4s": "no released Linux kernel has the congestion control prague",
     "dark-throughput-delay": "no released Linux kernel has the congestion control window",

@@ -50,7 +50,7 @@ export type Control = Slider | Choice | Switch;
 export const CONGESTION = ["reno", "cubic", "vegas", "westwood", "ledbat", "ledbat++", "bbr", "bbr3", "dctcp", "prague"];
 /** The disciplines that a reader may choose for a port, and whether their limit is in bytes. */
 const DISCIPLINES = ["pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast", "red", "choke", "sfq", "codel", "fq_codel", "pie", "fq_pie", "dualpi2", "cake", "fq"];
-/** Those that mark only if they are told to, with their defaults. */
+/** The disciplines that mark only with the option `ecn`, and the option's default. */
 const ECN: Record<string, boolean> = { red: false, choke: false, sfq: false, codel: false, fq_codel: true, pie: false, fq_pie: false };
 const TARGET: Record<string, number> = { codel: 5e6, fq_codel: 5e6, pie: 15e6, fq_pie: 15e6, dualpi2: 15e6 };
 const WITHOUT_LIMIT = new Set(["cake", "pfifo_fast", "htb", "prio", "tbf", "fq", "choke"]);

@@ -22,7 +22,7 @@ export class Flows {
   constructor(network: Network) {
     const { flows, traffic } = network.opened;
     const kinds = new Map(traffic.map((each) => [each.name, each.kind]));
-    // With many flows, those of one traffic share a colour.
+    // If there are many flows, all flows of an entry of traffic have the same colour.
     const data = flows.filter((name) => !isProbe(kinds, name));
     const single = data.length <= NAMED;
     const groups = new Map<string, number>();

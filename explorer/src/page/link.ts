@@ -1,5 +1,5 @@
-// The state in the URL's fragment: JSON in base64url, as it is (`j=`), deflated (`z=`), or in gzip as `bufferscope explore`
-// writes it (`e=`). A fragment comes from anywhere, so nothing in it is trusted.
+// The state in the URL's fragment, as JSON in base64url: plain (`j=`), deflated (`z=`), or compressed with gzip (`e=`), which
+// `bufferscope explore` writes. Anybody can make a link, so nothing in a fragment is trusted.
 
 import { presetText } from "../presets/index";
 import { fresh, MOST_CHANGES, MOST_SETS, MOST_TOML, type Change, type State } from "./state";

@@ -354,7 +354,7 @@ function showExperiment(): void {
   );
 }
 
-/** The drawing and the controls: of the network as it is at the time of the picture. */
+/** Shows the network at the picture's time: the drawing and the controls. */
 function showSegment(): void {
   if (!shown) return;
   const segment = segmentAt(shown, player.t);

@@ -69,7 +69,7 @@ export function roundTrips(segments: number): number {
   return trips;
 }
 
-/** Bits per second of payload that a traffic's flows got between two times. */
+/** The goodput of an entry of traffic between two times, in bit/s. */
 export function goodputOf(run: Run, traffic: Traffic, from: number, to: number): number {
   let bytes = 0;
   for (const [name, flow] of run.flows) {

@@ -58,7 +58,7 @@ export class Network {
     return found;
   }
 
-  /** Both ways of a traffic: of its data first. */
+  /** The paths of an entry of traffic in both directions, that of its data first. */
   ways(traffic: Traffic): [Port[], Port[]] {
     return [this.path(traffic.from, traffic.to), this.path(traffic.to, traffic.from)];
   }

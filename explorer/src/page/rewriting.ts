@@ -1,4 +1,4 @@
-// Changes to the text of a TOML file that leave the rest of it, comments included, as it is written.
+// Changes the text of a TOML file, and keeps everything else, comments included.
 
 /** A statement `key = value` of a table, which may span lines. */
 interface Statement {

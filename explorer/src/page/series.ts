@@ -123,7 +123,7 @@ function ticksOf(run: Run, port: string): Panel["ticks"] {
   return ticks;
 }
 
-/** Payload per time of each flow or, if there are many, of each traffic. */
+/** The goodput of each flow or, if there are many flows, of each entry of traffic. */
 function goodputs(run: Run, flows: Flows, owned: Set<string>): Line[] {
   const width = run.duration_ns / BINS;
   const groups = new Map<string, { name: string; colour: number; y: Float64Array }>();
@@ -184,7 +184,7 @@ export interface Chart {
   t: (x: number) => number;
 }
 
-/** A panel as SVG, in the colours given, without any style sheet: so that it can be saved as it is. */
+/** A panel as SVG. It needs no style sheet, so it can be saved as a file. */
 export function chart(panel: Panel, options: ChartOptions, colours: Colours): Chart {
   const { width, height, duration_ns } = options;
   const bottom = height - (options.withAxis ? AXIS : 6);
