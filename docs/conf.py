@@ -8,7 +8,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 sys.path.append(str(Path(__file__).parent.parent / "scripts"))
-import gallery
+import pictures
 
 _CARGO = tomllib.loads((Path(__file__).parent.parent / "Cargo.toml").read_text())
 
@@ -34,20 +34,28 @@ EXPLORER = "explore.html"
 """The explorer's page, which only the site has: `make docs` copies it there."""
 
 
-def _opening(figure: re.Match[str]) -> str:
-    """A figure of the gallery, and a link that opens its experiment."""
-    opened = gallery.opened(figure["name"])
-    if opened is None:
-        return figure[0]
-    return f'{figure[0]}\n\n<p><a href="{EXPLORER}#{opened.fragment()}">Open its experiment in the explorer</a></p>'
+def link(picture: str) -> str:
+    """The address that opens the experiment of a picture in the explorer; empty if it has none."""
+    opened = pictures.opened(picture)
+    return f"{EXPLORER}#{opened.fragment()}" if opened else ""
+
+
+def _opening(picture: re.Match[str]) -> str:
+    """A picture, and a link that opens its experiment."""
+    address = link(picture["name"])
+    if not address:
+        return picture[0]
+    return f'{picture[0]}\n\n<p><a href="{address}">Open its experiment in the explorer</a></p>'
+
+
+PICTURE = re.compile(r"^!\[[^]]*\]\(pictures/(?P<name>[\w/-]+\.svg)\)$", re.MULTILINE)
 
 
 def _linked(_app: Sphinx, page: str, source: list[str]) -> None:
     """Link to the explorer."""
     if page == "explorer":
         source[0] = source[0].replace("<!-- the explorer -->", f'<p><a href="{EXPLORER}">Open the explorer</a></p>')
-    if page == "gallery":
-        source[0] = re.sub(r"!\[[^]]*\]\(pictures/gallery/(?P<name>\w+)\.svg\)", _opening, source[0])
+    source[0] = PICTURE.sub(_opening, source[0])
 
 
 def setup(app: Sphinx) -> None:

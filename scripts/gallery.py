@@ -114,7 +114,9 @@ def opened(name: str) -> Opened | None:
     """The first point of a figure's runs, for the explorer; None if the simulator has not made them."""
     shown = FIGURES[name]
     if isinstance(shown, Path):
-        return None
+        # The experiment from which an example was made has its name.
+        made_of = shown.with_name(f"{shown.name.partition('.')[0]}.toml")
+        return Opened.of(load(made_of), 0, seed=1) if made_of.exists() else None
     experiment = load(shown.experiment, dict(shown.overrides))
     return Opened.of(experiment, min(experiment.positions(_wanted(shown))), seed=1)
 

@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import gallery
+
 import bufferscope as bs
 from bufferscope.figures import pictures, style
 from bufferscope.figures.chart import Figure as Chart
 from bufferscope.metrics.records import RunRecords
+from bufferscope.model.experiment import load
+from bufferscope.report.explorer import Opened
 
 DIRECTORY = Path(__file__).parents[1] / "docs" / "pictures"
 EXAMPLES = DIRECTORY.parent / "examples"
@@ -44,6 +48,17 @@ FIGURES: Mapping[str, tuple[str, Figure, style.Theme]] = {
 """The pictures by name: the experiment, the figure, and its appearance."""
 OVERRIDES: Mapping[str, dict[str, int]] = {"queue-sizes.svg": {"tcp.gso_max_segs": 1}}
 """Changes to the experiments: the pages on queue sizes are about packets of one segment."""
+FLENT = {"flent-ping-cdf.svg": "battling-rrul"}
+"""Pictures that Flent has drawn of an exported run (docs/other-tools.md)."""
+
+
+def opened(picture: str) -> Opened | None:
+    """The first point of the runs in a picture of docs/pictures, for the explorer; None if no simulation made them."""
+    directory, _, name = picture.rpartition("/")
+    if directory:
+        return gallery.opened(name.removesuffix(".svg"))
+    experiment = FLENT[name] if name in FLENT else FIGURES[name][0]
+    return Opened.of(load(experiment, dict(OVERRIDES.get(name, {}))), 0, seed=1)
 
 
 def main(names: Sequence[str]) -> None:

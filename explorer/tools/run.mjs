@@ -1,5 +1,5 @@
 // Runs experiments in node: node run.mjs simulator.wasm < REQUESTS. Each line of the input is a request, in which `steps` says in how
-// many steps it is to be run. Each line of the output is the answer. For tests and measurements.
+// many steps it is to be run; with `only_open`, it is not run. Each line of the output is the answer. For tests and measurements.
 
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -16,11 +16,12 @@ function count(counts, chunk) {
 }
 
 /** The run of a request: what it answers, how many rows its chunks have, and how long it took. */
-function run(engine, { steps = 20, ...input }) {
+function run(engine, { steps = 20, only_open = false, ...input }) {
   const began = performance.now();
   const counts = {};
   const opened = engine.open(input);
   if (opened.kind === "refused") return { refused: opened };
+  if (only_open) return { opened };
   for (let step = 1; step <= steps; step++) {
     const stepped = engine.step(step === steps ? opened.duration_ns : Math.floor((opened.duration_ns * step) / steps));
     if ("kind" in stepped) return { opened, refused: stepped };
