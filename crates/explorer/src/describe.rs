@@ -3,7 +3,7 @@
 use bufferscope_scenario::{Experiment, ExperimentError, Limit, Link, Point, Port, Qdisc, Scenario, Traffic};
 use serde::Serialize;
 
-use crate::packets::count;
+use crate::packets::{count, joined};
 use crate::whereabouts::locate;
 
 /// An experiment that can run. `explorer/src/core/protocol.ts` describes it.
@@ -62,6 +62,7 @@ struct PortWords {
     limit_text: String,
     has_ring: bool,
     radio: bool,
+    queue_of: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -123,6 +124,11 @@ impl Opened {
             scenario.wifi.iter().flat_map(|wifi| &wifi.stations).map(|station| station.link).collect();
         let ports =
             (0..).zip(&scenario.links).flat_map(|(number, link)| ports(scenario, link, radio.contains(&number)));
+        let mut ports: Vec<PortWords> = ports.collect();
+        for (port, first) in joined(scenario) {
+            let name = ports[first as usize].name.clone();
+            ports[port as usize].queue_of = Some(name);
+        }
         let mut notes = experiment.notes();
         for note in &point.notes {
             if !notes.contains(note) {
@@ -141,7 +147,7 @@ impl Opened {
             network: Network {
                 nodes: scenario.nodes.iter().map(|node| NodeWords { name: node.name.clone() }).collect(),
                 links: scenario.links.iter().map(|link| LinkWords::new(scenario, link)).collect(),
-                ports: ports.collect(),
+                ports,
             },
             traffic: scenario.traffic.iter().map(|traffic| TrafficWords::new(scenario, traffic)).collect(),
             flows,
@@ -216,6 +222,7 @@ fn port_words(name: String, link: String, port: &Port, radio: bool) -> PortWords
         limit,
         has_ring: port.ring.is_some(),
         radio,
+        queue_of: None,
     }
 }
 

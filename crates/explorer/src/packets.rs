@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use bufferscope_scenario::{PortIndex, Scenario, TrafficKind};
+use bufferscope_scenario::{PortIndex, Scenario, TrafficKind, WifiQueueing};
 use bufferscope_sim::{Hook, Sighting, Tap};
 use serde_json::json;
 
@@ -33,6 +33,8 @@ enum Kind {
     Dropped = 4,
     /// It is seen marked for the first time, directly before the event at which that is.
     Marked = 5,
+    /// It leaves the discipline for the driver of another port, which has the same interface.
+    Elsewhere = 6,
 }
 
 /// An event of a packet.
@@ -72,6 +74,8 @@ struct Logs {
     from_ns: u64,
     until_ns: u64,
     flows: Flows,
+    /// Ports whose packets wait in the queue of another port: they leave that one unseen.
+    joined: Vec<PortIndex>,
 }
 
 /// The numbers of the flows.
@@ -87,12 +91,14 @@ impl Flows {
     /// Flows that can have numbers of their own. What is more shares numbers.
     const MOST: usize = 4096;
 
-    /// The flows of a scenario: each flow of `tcp`, `udp` and `bittorrent` has a number, all other traffic one for each
-    /// entry.
-    pub(crate) fn new(scenario: &Scenario) -> Self {
+    /// The flows of a run: each flow of `tcp`, `udp` and `bittorrent` has a number, all other traffic one for each entry.
+    /// The scenarios are the first one, and what changes make of it: they may add traffic and flows.
+    pub(crate) fn new(scenarios: &[&Scenario]) -> Self {
         let mut flows = Self { entries: Vec::new(), names: Vec::new() };
-        for traffic in &scenario.traffic {
-            let count = count(&traffic.kind);
+        let last = scenarios.iter().max_by_key(|scenario| scenario.traffic.len());
+        for (index, traffic) in last.into_iter().flat_map(|scenario| scenario.traffic.iter().enumerate()) {
+            let counts = scenarios.iter().filter_map(|scenario| scenario.traffic.get(index));
+            let count = counts.map(|traffic| count(&traffic.kind)).max().unwrap_or(1);
             let own = (count as usize).min(Self::MOST.saturating_sub(flows.names.len())).max(1);
             flows.entries.push((flows.names.len() as u16, own as u16));
             match has_numbers(&traffic.kind) {
@@ -104,7 +110,6 @@ impl Flows {
     }
 
     fn number(&self, traffic: u32, flow: Option<u32>) -> u16 {
-        // Traffic that a change adds has no number.
         let (first, count) = self.entries.get(traffic as usize).copied().unwrap_or((0, 1));
         first + (flow.unwrap_or(1).saturating_sub(1) % u32::from(count)) as u16
     }
@@ -126,6 +131,20 @@ pub(crate) fn flows(scenario: &Scenario) -> u64 {
     kinds.filter(|kind| has_numbers(kind)).map(|kind| u64::from(count(kind))).sum()
 }
 
+/// Each port whose packets wait in the queue of another port, and that one: on the air, an access point may have one queue
+/// for all stations.
+pub(crate) fn joined(scenario: &Scenario) -> impl Iterator<Item = (PortIndex, PortIndex)> {
+    let shared = scenario.wifi.iter().filter(|wifi| matches!(wifi.queueing, WifiQueueing::Fifo { .. }));
+    shared.flat_map(|wifi| {
+        let mut ports = wifi.stations.iter().map(|station| {
+            let is_forward = scenario.links[usize::from(station.link)].ends[0] == wifi.access_point;
+            2 * PortIndex::from(station.link) + PortIndex::from(!is_forward)
+        });
+        let first = ports.next();
+        ports.filter_map(move |port| Some((port, first?)))
+    })
+}
+
 fn has_numbers(kind: &TrafficKind) -> bool {
     matches!(kind, TrafficKind::Tcp(_) | TrafficKind::Udp(_) | TrafficKind::Bittorrent(_))
 }
@@ -145,7 +164,8 @@ impl Packets {
             events: Vec::new(),
         };
         let logs = named.take(MOST_PORTS).map(log).collect();
-        Self(Arc::new(Mutex::new(Logs { logs, from_ns: times.0, until_ns: times.1, flows })))
+        let joined = joined(scenario).map(|(port, _)| port).collect();
+        Self(Arc::new(Mutex::new(Logs { logs, from_ns: times.0, until_ns: times.1, flows, joined })))
     }
 
     /// Whether no port is watched.
@@ -166,21 +186,35 @@ impl Packets {
 }
 
 impl Tap for Packets {
-    fn wants(&self, port: PortIndex, _: Hook) -> bool {
-        self.logs().logs.iter().any(|log| log.port == port)
+    fn wants(&self, port: PortIndex, hook: Hook) -> bool {
+        let logs = self.logs();
+        logs.logs.iter().any(|log| log.port == port) || (hook == Hook::Ring && logs.joined.contains(&port))
     }
 
     fn see(&mut self, sighting: &Sighting) {
         let logs = &mut *self.logs();
         let flow = logs.flows.number(sighting.traffic, sighting.flow);
         let is_wanted = (logs.from_ns..logs.until_ns).contains(&sighting.t_ns);
-        if let Some(log) = logs.logs.iter_mut().find(|log| log.port == sighting.port) {
-            log.see(sighting, flow, is_wanted);
+        for log in &mut logs.logs {
+            if log.port == sighting.port {
+                log.see(sighting, flow, is_wanted);
+            } else if sighting.hook == Hook::Ring && logs.joined.contains(&sighting.port) {
+                log.lose(sighting, flow, is_wanted);
+            }
         }
     }
 }
 
 impl Log {
+    /// A packet is seen at another port. If it was here, it is no longer.
+    fn lose(&mut self, sighting: &Sighting, flow: u16, is_wanted: bool) {
+        let Some(present) = self.present.get_mut(sighting.slot as usize) else { return };
+        let (packet, _) = std::mem::replace(present, (NONE, false));
+        if packet != NONE && is_wanted {
+            self.log(Event { t_ns: sighting.t_ns, kind: Kind::Elsewhere, packet, flow, bytes: sighting.ip_bytes });
+        }
+    }
+
     fn see(&mut self, sighting: &Sighting, flow: u16, is_wanted: bool) {
         let slot = sighting.slot as usize;
         if slot >= self.present.len() {

@@ -1,5 +1,6 @@
 //! A run, from a request to its summary.
 
+use std::iter;
 use std::ops::ControlFlow;
 
 use bufferscope_records::Recorder;
@@ -112,15 +113,16 @@ impl Session {
         let mut changes: Vec<(u64, Vec<String>)> =
             request.changes.into_iter().map(|change| (change.at_ns.min(scenario.duration_ns), change.sets)).collect();
         changes.sort_by_key(|(at_ns, _)| *at_ns);
-        let mut set = Vec::new();
+        let (mut set, mut later) = (Vec::new(), Vec::with_capacity(changes.len()));
         for (_, sets) in &changes {
             set.extend_from_slice(sets);
             let changed = experiment.changed(index, member, &mut set).map_err(of_file)?;
             check_size(&changed)?;
+            later.push(changed);
         }
         changes.reverse();
 
-        let flows = Flows::new(scenario);
+        let flows = Flows::new(&iter::once(scenario).chain(&later).collect::<Vec<_>>());
         let times = (request.packets_from_ns.unwrap_or(0), request.packets_until_ns.unwrap_or(u64::MAX));
         let opened = Opened::new(&experiment, index, &point, flows.names.clone());
         let packets = Packets::new(scenario, &request.watch, times, flows);

@@ -68,6 +68,8 @@ export interface Port {
   has_ring: boolean;
   /** Whether the port is part of a radio channel (Wi-Fi). */
   radio: boolean;
+  /** The port in whose queue its packets wait, if it is another one: on the air, an access point may have one queue for all stations. */
+  queue_of: string | null;
 }
 
 export interface Traffic {
@@ -105,7 +107,7 @@ export interface Opened {
     ports: Port[];
   };
   traffic: Traffic[];
-  /** Flows of packet logs: `flow` in a log is the index in this list. "bulk/1", or the traffic's name. */
+  /** Flows of packet logs: `flow` in a log is the index in this list. "bulk/1", or the traffic's name. Those that changes add are in it. */
   flows: string[];
   /** Notes about the file, as the command line shows them. */
   notes: string[];
@@ -206,6 +208,8 @@ export const PacketEvent = {
   Dropped: 4,
   /** The discipline has marked it (CE): comes directly before the event at which it is first seen marked, at the same time. */
   Marked: 5,
+  /** It leaves the discipline for the driver of another port, whose `queue_of` is this one. */
+  Elsewhere: 6,
 } as const;
 
 /** What happened to the packets of a port, in order of time. */

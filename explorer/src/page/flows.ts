@@ -1,7 +1,7 @@
 // Which flows there are, and the colour of each.
 
 import type { Colours } from "./colours";
-import type { Network } from "./network";
+import type { Result } from "./session";
 
 const NAMED = 8;
 
@@ -19,8 +19,10 @@ export class Flows {
   readonly all: FlowKind[];
   private readonly byName: Map<string, FlowKind>;
 
-  constructor(network: Network) {
-    const { flows, traffic } = network.opened;
+  constructor({ run, segments }: Pick<Result, "run" | "segments">) {
+    const { flows } = run.opened;
+    // Changes can add traffic, and take none away.
+    const { traffic } = segments.at(-1)!.network.opened;
     const kinds = new Map(traffic.map((each) => [each.name, each.kind]));
     // If there are many flows, all flows of an entry of traffic have the same colour.
     const data = flows.filter((name) => !isProbe(kinds, name));

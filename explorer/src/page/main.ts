@@ -149,7 +149,7 @@ function show(result: Result): void {
   if (isNew) {
     const other = shown?.state.toml !== result.state.toml;
     shown = result;
-    flows = new Flows(result.segments[0]!.network);
+    flows = new Flows(result);
     if (other) cards.clear();
     segmentShown = null;
     player.end = result.run.duration_ns;
@@ -191,7 +191,7 @@ function runBefore(state: State, port: string): void {
     done: (result) => {
       before = result;
       foundBefore = meaning(result);
-      flowsBefore = new Flows(result.segments[0]!.network);
+      flowsBefore = new Flows(result);
       showKept();
     },
     refused: drop,
@@ -405,7 +405,7 @@ function scene(result: Result, room: number, own: Flows, when: string, time: num
   const [sender, receiver] = network.endsOf(result.port);
   const rate = result.run.rateAt(result.port, time);
   const texts = {
-    queue: when + t("stage.queue", { node: sender, discipline: port.radio ? t("stage.radio") : disciplineName(port.qdisc ?? "") }),
+    queue: when + (port.queue_of === null ? t("stage.queue", { node: sender, discipline: port.radio ? t("stage.radio") : disciplineName(port.qdisc ?? "") }) : t("stage.elsewhere", { port: port.queue_of })),
     ring: t(port.radio ? "stage.driver" : "stage.ring"),
     wire: rate === null ? "" : rateWords(rate),
     sender,
@@ -497,9 +497,9 @@ function showWords(): void {
 
 function drawSeries(): void {
   if (!shown || !flows) return;
-  const panels = panelsOf(shown.run, shown.segments[0]!.network, flows, shown.port, (key) => t(key as "series.queue"));
+  const panels = panelsOf(shown, flows, (key) => t(key as "series.queue"));
   if (before && flowsBefore) {
-    const others = panelsOf(before.run, before.segments[0]!.network, flowsBefore, before.port, (key) => t(key as "series.queue"));
+    const others = panelsOf(before, flowsBefore, (key) => t(key as "series.queue"));
     panels.forEach((panel, at) => {
       panel.lines.push(...others[at]!.lines.map((line) => ({ ...line, before: true })));
       panel.most = Math.max(panel.most, others[at]!.most);
@@ -631,7 +631,7 @@ function listen(): void {
     showWords();
   });
   on("save-toml", "click", () => shown && save(fileName(shown.state, "toml"), "application/toml", experimentOf(shown)));
-  on("save-csv", "click", () => shown && flows && save(fileName(shown.state, "csv"), "text/csv", csvOf(panelsOf(shown.run, shown.segments[0]!.network, flows, shown.port, (key) => t(key as "series.queue")))));
+  on("save-csv", "click", () => shown && flows && save(fileName(shown.state, "csv"), "text/csv", csvOf(panelsOf(shown, flows, (key) => t(key as "series.queue")))));
   on("save-gif", "click", () => void saveAnimation());
   on("save-svg", "click", () => shown && save(fileName(shown.state, "svg"), "image/svg+xml", svgOf(graphs.charts, shown.run.opened.title, palette.ink, palette.paper)));
   for (const [id, engine] of [["copy-sim", "sim"], ["copy-kernel", "guest"]] as const) {

@@ -80,7 +80,8 @@ export function goodputOf(run: Run, traffic: Traffic, from: number, to: number):
 }
 
 export function meaning({ run, segments, port, document }: Result): Meaning {
-  const { network } = segments[0]!;
+  // Changes can add traffic, and take none away.
+  const { network } = segments.at(-1)!;
   const [from, to] = windowOf(run);
   const probe = network.probesOf(port).find((each) => run.probes.has(each.name));
   const loads = network.loads(port);

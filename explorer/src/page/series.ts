@@ -6,6 +6,7 @@ import type { Flows } from "./flows";
 import type { Network } from "./network";
 import { fullest } from "./stage";
 import { deliveredBy, type Run } from "./run";
+import type { Result } from "./session";
 import { brief } from "./units";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -42,10 +43,13 @@ export interface Panel {
 /** A probe: it has no colour of the palette. */
 const PROBE = -1;
 
-/** The panels' data of a run at one port. */
-export function panelsOf(run: Run, network: Network, flows: Flows, port: string, text: (key: string) => string): Panel[] {
-  const probes = network.probesOf(port).filter((each) => run.probes.has(each.name));
-  const loads = network.loads(port);
+/** The panels' data of a run at its port. */
+export function panelsOf({ run, segments, port }: Result, flows: Flows, text: (key: string) => string): Panel[] {
+  const { network } = segments[0]!;
+  // Changes can add traffic, and take none away.
+  const last = segments.at(-1)!.network;
+  const probes = last.probesOf(port).filter((each) => run.probes.has(each.name));
+  const loads = last.loads(port);
   const owned = new Set(loads.map((each) => each.name));
   const data = flows.all.filter((each) => owned.has(each.traffic) && run.flows.has(each.name));
   const shown = data.slice(0, MOST_LINES);

@@ -29,7 +29,8 @@ export class Track {
   constructor(readonly from_ns = 0) {}
 
   add(log: PacketLog): void {
-    const columns = [this.came, this.ring, this.sent, this.arrived, this.dropped, this.marked];
+    // A packet that has left for another port is gone from here, as one that has arrived.
+    const columns = [this.came, this.ring, this.sent, this.arrived, this.dropped, this.marked, this.arrived];
     for (let at = 0; at < log.kind.length; at++) {
       const packet = this.placeOf(log.packet[at]!);
       const t = log.t_ns[at]!;
@@ -42,7 +43,7 @@ export class Track {
       if (Number.isNaN(this.came.at(packet))) this.came.set(packet, t);
       const block = Math.floor(packet / BLOCK);
       this.blockEnd[block] = Math.max(this.blockEnd[block] ?? 0, t);
-      if (kind === PacketEvent.Arrived || kind === PacketEvent.Dropped) this.blockOpen[block]!--;
+      if (kind === PacketEvent.Arrived || kind === PacketEvent.Dropped || kind === PacketEvent.Elsewhere) this.blockOpen[block]!--;
     }
     if (log.truncated_at_ns !== undefined) this.truncated_ns = Math.min(this.truncated_ns, log.truncated_at_ns);
   }

@@ -32,11 +32,13 @@ export function sentence(result: Result, now: number): string {
   const marked = run.valueAt(series, "marked", now);
   const [device] = segmentAt(result, now).network.endsOf(port);
   // On the air a packet's time is not its bytes at a rate.
-  const isRadio = segmentAt(result, now).network.ports.get(port)?.radio ?? false;
+  const found = segmentAt(result, now).network.ports.get(port);
+  const isRadio = found?.radio ?? false;
   const rate = isRadio ? null : run.rateAt(port, now);
   const at = t("words.at", { time: (now / 1e9).toFixed(2) });
   const parts: string[] = [];
-  if (!Number.isFinite(packets)) parts.push(`${at} ${t("words.nothing", { device })}`);
+  if (found?.queue_of) parts.push(`${at} ${t("words.elsewhere", { device, port: found.queue_of, ring: sizeWords(ring || 0) })}`);
+  else if (!Number.isFinite(packets)) parts.push(`${at} ${t("words.nothing", { device })}`);
   else if (bytes === 0 && packets === 0) parts.push(`${at} ${t("words.empty", { device })}`);
   else if (rate === null && ring > 0) parts.push(`${at} ${t("words.waiting.driver", { device, packets: brief(packets, 5), ring: sizeWords(ring) })}`);
   else if (rate === null) parts.push(`${at} ${t("words.waiting.plain", { device, packets: brief(packets, 5) })}`);
