@@ -191,9 +191,10 @@ function same(a: Value, b: Value): boolean {
   return Object.is(a, b);
 }
 
-/** The text that a reader edits and saves: the file with all that was set for the whole run. */
-export function textOf(state: State, point: [string, string][]): string {
-  if (!point.length && !state.sets.length) return state.toml;
+/** The text that a reader edits: the file with all that was set for the whole run, and with `more`. */
+export function textOf(state: State, point: [string, string][], more: string[] = []): string {
+  const sets = [...state.sets, ...more];
+  if (!point.length && !sets.length) return state.toml;
   const document = Document.of(state.toml);
-  return document ? document.atPoint(point).with(state.sets).rewritten() : state.toml;
+  return document ? document.atPoint(point).with(sets).rewritten() : state.toml;
 }

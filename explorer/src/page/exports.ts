@@ -2,9 +2,16 @@
 
 import { textOf } from "./document";
 import { presetText } from "../presets/index";
+import { scheduled } from "./schedule";
 import type { Panel } from "./series";
 import { pointOf, type Result } from "./session";
 import type { State } from "./state";
+import { t } from "./texts";
+import { exactTime } from "./units";
+
+/** The names of exported files in commands: of the run, and of the one that it is compared with. */
+export const FILE = "explorer.toml";
+export const FILE_BEFORE = "explorer-before.toml";
 
 export function save(name: string, type: string, content: BlobPart): void {
   const link = document.createElement("a");
@@ -16,10 +23,31 @@ export function save(name: string, type: string, content: BlobPart): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-/** The experiment as a file of its own. */
+/** The experiment's file as the reader edits it: with what was set for the whole run. */
 export function experimentOf(result: Result): string {
-  const opened = result.run.opened;
-  return textOf(result.state, pointOf(opened));
+  return textOf(result.state, pointOf(result.run.opened));
+}
+
+/** What of a run its exported file and its command say, and what of it they cannot say. */
+export interface Exported {
+  toml: string;
+  /** Overrides of the catalogue's experiment, if it is one. */
+  sets: string[];
+  /** What is missing; empty if they make the same run. */
+  lost: string[];
+}
+
+/** The experiment as a file of its own, with the changes during the run that a file can express. */
+export function exportOf({ state, run, document }: Result): Exported {
+  const point = pointOf(run.opened);
+  const now = document ? scheduled(state, document, run.duration_ns) : { sets: [], lost: state.changes };
+  const lost = now.lost.map((each) => t("export.lost.change", { time: exactTime(each.at_ns), sets: each.sets.join(" ") }));
+  // The core has read the file, and the page could not.
+  if (!document && (point.length || state.sets.length)) lost.push(...point.map(([path, label]) => `${path}=${label}`), ...state.sets);
+  if (state.member !== null && state.member !== state.seed) lost.push(t("export.lost.member", { member: state.member }));
+  const remark = (words: string): string => `# ${words.replace(/[\u0000-\u001f\u007f]+/g, " ")}\n`;
+  const remarks = lost.length ? [t("export.lost.file"), ...lost.map((each) => `  ${each}`)].map(remark).join("") : "";
+  return { toml: remarks + textOf(state, point, now.sets), sets: [...state.sets, ...now.sets], lost };
 }
 
 /** A word for a POSIX shell. */
@@ -27,14 +55,14 @@ function quoted(word: string): string {
   return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, `'\\''`)}'`;
 }
 
-/** The command that repeats the run; with a kernel's engine, that repeats it on a real kernel. */
-export function commandOf(result: Result, engine: "sim" | "guest"): string {
+/** The command that repeats the run; with a kernel's engine, that repeats it on a real kernel. `file`: the name of its exported file. */
+export function commandOf(result: Result, engine: "sim" | "guest", file = FILE): string {
   const { state } = result;
   const isCatalogue = state.preset !== null && !state.preset.includes(":") && presetText(state.preset) === state.toml;
   const label = pointOf(result.run.opened);
   // A point of a sweep is chosen by what it sets; the exported file has it set already.
-  const words = ["bufferscope", "run", isCatalogue && !label.length ? state.preset! : "explorer.toml"];
-  if (words[2] === state.preset) for (const set of state.sets) words.push("--set", set);
+  const words = ["bufferscope", "run", isCatalogue && !label.length ? state.preset! : file];
+  if (words[2] === state.preset) for (const set of exportOf(result).sets) words.push("--set", set);
   if (engine !== "sim") words.push("--engine", engine);
   if (state.seed !== 1) words.push("--seed", String(state.seed));
   return words.map(quoted).join(" ");
@@ -42,7 +70,7 @@ export function commandOf(result: Result, engine: "sim" | "guest"): string {
 
 /** Whether the command needs the exported file beside it. */
 export function needsFile(command: string): boolean {
-  return command.includes("explorer.toml");
+  return command.includes(FILE) || command.includes(FILE_BEFORE);
 }
 
 /** The series as CSV, one row for each value: the panel, the series, the time and the value. */
@@ -89,7 +117,7 @@ export function svgOf(charts: { svg: SVGSVGElement; title: string }[], title: st
   return `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(all)}\n`;
 }
 
-/** A name for files of a state. */
+/** A name for files of a state, such as `home.csv`. */
 export function fileName(state: State, end: string): string {
   const stem = (state.preset ?? "explorer").replace(/^line:/, "").replace(/[^A-Za-z0-9._-]+/g, "-");
   return `${stem}.${end}`;

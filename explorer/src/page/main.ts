@@ -11,7 +11,7 @@ import { controlsOf, disciplineName, type Control } from "./controls";
 import { drawNetwork } from "./drawing";
 import { Editor } from "./editor";
 import { gifOf } from "./animation";
-import { commandOf, csvOf, experimentOf, fileName, needsFile, save, svgOf } from "./exports";
+import { commandOf, csvOf, experimentOf, exportOf, FILE_BEFORE, fileName, needsFile, save, svgOf } from "./exports";
 import { Flows } from "./flows";
 import { Graphs } from "./graphs";
 import { fragmentOf, LinkError, openFragment } from "./link";
@@ -21,6 +21,7 @@ import { Player, SPEEDS } from "./player";
 import { panelsOf } from "./series";
 import { documentAt, segmentAt, Session, type Result } from "./session";
 import { play, turns } from "./sound";
+import { scheduled } from "./schedule";
 import { fullest, Stage, type Scene } from "./stage";
 import { fresh, History, withSet, type State } from "./state";
 import { choose, current, LANGUAGES, t, translate } from "./texts";
@@ -61,7 +62,8 @@ let opening: "moment" | "start" | null = "moment";
 
 const cards = new Cards(element("cards"), changed);
 const graphs = new Graphs(element("charts"), (at) => seek(at));
-const editor = new Editor((toml) => go(fresh(null, toml, { seed: history.now.seed, files: history.now.files }), "editor"), async () => new Completer(await client.schema()));
+// The text has what was set for the whole run, and no change during it.
+const editor = new Editor((toml) => go(fresh(null, toml, { seed: history.now.seed, member: history.now.member, files: history.now.files, changes: history.now.changes, watch: history.now.watch }), "editor"), async () => new Completer(await client.schema()));
 const tour = new Tour(element("tour"), {
   go: (state) => {
     drop();
@@ -179,6 +181,7 @@ function drop(): void {
 
 function showKept(): void {
   element("stage-before").hidden = before === null;
+  element("save-before").hidden = before === null;
   element("keep").setAttribute("aria-pressed", String(before !== null));
   element("keep").textContent = t(before ? "keep.end" : "keep");
   showNumbers();
@@ -377,9 +380,13 @@ function showSegment(): void {
   );
   tour.mark();
   const list = element("changes");
+  const { lost } = scheduled(history.now, base.with(history.now.sets), run.duration_ns);
   list.replaceChildren(
     ...history.now.changes.map((change) => {
       const item = document.createElement("li");
+      // An experiment's file cannot express it.
+      const inLink = document.createElement("small");
+      if (lost.some((each) => each.at_ns === change.at_ns)) inLink.textContent = t("changes.link");
       const text = document.createElement("code");
       text.textContent = change.sets.join(" ");
       const remove = document.createElement("button");
@@ -387,7 +394,7 @@ function showSegment(): void {
       remove.textContent = "✕";
       remove.setAttribute("aria-label", t("changes.remove", { time: timeWords(change.at_ns) }));
       remove.addEventListener("click", () => go({ ...history.now, changes: history.now.changes.filter((each) => each !== change) }));
-      item.append(t("changes.at", { time: brief(change.at_ns / 1e9, 4) }), " ", text, remove);
+      item.append(t("changes.at", { time: brief(change.at_ns / 1e9, 4) }), " ", text, " ", inLink, remove);
       return item;
     }),
   );
@@ -630,18 +637,28 @@ function listen(): void {
     seriesDue = true;
     showWords();
   });
-  on("save-toml", "click", () => shown && save(fileName(shown.state, "toml"), "application/toml", experimentOf(shown)));
+  const saveFile = (result: Result | null, end: string): void => {
+    if (!result) return;
+    const { toml, lost } = exportOf(result);
+    save(fileName(result.state, end), "application/toml", toml);
+    notice(lost.length ? t("export.lost", { what: lost.join("; ") }) : "");
+  };
+  on("save-toml", "click", () => saveFile(shown, "toml"));
+  on("save-before", "click", () => saveFile(before, "before.toml"));
   on("save-csv", "click", () => shown && flows && save(fileName(shown.state, "csv"), "text/csv", csvOf(panelsOf(shown, flows, (key) => t(key as "series.queue")))));
   on("save-gif", "click", () => void saveAnimation());
   on("save-svg", "click", () => shown && save(fileName(shown.state, "svg"), "image/svg+xml", svgOf(graphs.charts, shown.run.opened.title, palette.ink, palette.paper)));
   for (const [id, engine] of [["copy-sim", "sim"], ["copy-kernel", "guest"]] as const) {
     on(id, "click", () => {
       if (!shown) return;
-      const command = commandOf(shown, engine);
+      const compared = before ? `${commandOf(before, engine, FILE_BEFORE)}\n` : "";
+      const command = compared + commandOf(shown, engine);
       const box = element("command");
       box.hidden = false;
       box.textContent = command;
-      void copy(command, needsFile(command) ? t("command.file") : t("command.done"));
+      const lost = [before, shown].flatMap((each) => (each ? exportOf(each).lost : []));
+      const done = needsFile(command) ? t(before ? "command.files" : "command.file") : t("command.done");
+      void copy(command, lost.length ? `${done} ${t("export.lost", { what: [...new Set(lost)].join("; ") })}` : done);
     });
   }
   document.addEventListener("keydown", keys);

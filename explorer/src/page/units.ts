@@ -51,6 +51,12 @@ export function timeText(ns: number): string {
   return rounded >= 1e6 ? `${brief(rounded / 1e6)}ms` : `${Math.round(rounded / 1e3)}us`;
 }
 
+/** A time for an experiment file, to the nanosecond. */
+export function exactTime(ns: number): string {
+  for (const [unit, size] of [["s", 1e9], ["ms", 1e6], ["us", 1e3]] as const) if (ns % size === 0) return `${ns / size}${unit}`;
+  return `${ns}ns`;
+}
+
 /** A rate for readers. */
 export function rateWords(bps: number): string {
   if (bps >= 1e9) return `${brief(bps / 1e9)} Gbit/s`;
