@@ -29,7 +29,7 @@ IS_WHOLE = "WHOLE_CATALOGUE" in os.environ
 HOME = SOURCES / "presets" / "lines" / "home.toml"
 LONG_RUNS = ("lncc-window", "lncc-surface", "lncc-ring", "lncc-qdisc", "dark-reaction-time", "dark-wifi-shared")
 """Presets whose runs take seconds in a browser."""
-WIDTHS = (320, 360, 768, 1280, 1920, 3840)
+WIDTHS = (200, 320, 360, 768, 1280, 1920, 3840)
 Opener = Callable[..., Explorer]
 
 

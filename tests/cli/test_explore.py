@@ -103,10 +103,18 @@ def test_what_cannot_be_opened_is_refused(cli: Cli, tmp_path: Path) -> None:
         (["no-such"], "no-such"),
         (["--set", "duration=5s"], "name one"),
         (["lab.toml", "--http-port", "99999"], "65535"),
+        (["lab.toml", "--set", "link.line.rate=0mbit"], "allowed: a rate from"),
     ]:
         answer = cli("explore", *arguments, "--no-open")
         assert answer.status == 2
         assert reason in answer.err
+
+
+def test_a_port_that_is_taken_is_named_with_what_to_do(cli: Cli) -> None:
+    with explorer.Server(None, 0) as server:
+        answer = cli("explore", "--no-open", "--http-port", str(server.server_port))
+    assert answer.status == 2
+    assert re.search(r"--http-port \d+: Address already in use.*leave it out", answer.err, re.DOTALL)
 
 
 def test_a_page_that_was_not_built_and_an_address_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,12 @@ const SLICE_MS = 6;
 const FIRST_SHARE = 1 / 2000;
 const LEAST_SHARE = 1 / 1e6;
 const MOST_SHARE = 1 / 8;
+/** The same of a long run, in ns and as a share: the load of a line may begin at any time. */
+const FIRST_NS = 50e6;
+const MOST_NS = 15e9;
+const MOST_LONG_SHARE = 1 / 500;
+/** By how much a slice may be longer than the one before. */
+const MOST_GROWTH = 8;
 
 const scope = self as unknown as {
   onmessage: ((event: MessageEvent<Start | Request>) => void) | null;
@@ -55,7 +61,8 @@ async function run(engine: Engine, request: RunRequest): Promise<void> {
   send({ ...opened, id });
   if (opened.kind === "refused") return;
   const { duration_ns } = opened;
-  let share_ns = duration_ns * FIRST_SHARE;
+  const most_ns = Math.min(duration_ns * MOST_SHARE, Math.max(MOST_NS, duration_ns * MOST_LONG_SHARE));
+  let share_ns = Math.min(duration_ns * FIRST_SHARE, FIRST_NS);
   let until_ns = 0;
   for (;;) {
     const slice_began = performance.now();
@@ -65,8 +72,8 @@ async function run(engine: Engine, request: RunRequest): Promise<void> {
     sendChunk(stepped.chunk, id);
     if (stepped.at_end) break;
     const took_ms = Math.max(performance.now() - slice_began, SLICE_MS / 4);
-    const wanted_ns = (share_ns * SLICE_MS) / took_ms;
-    share_ns = Math.min(Math.max(wanted_ns, duration_ns * LEAST_SHARE), duration_ns * MOST_SHARE);
+    const wanted_ns = share_ns * Math.min(SLICE_MS / took_ms, MOST_GROWTH);
+    share_ns = Math.min(Math.max(wanted_ns, Math.min(duration_ns * LEAST_SHARE, FIRST_NS)), most_ns);
     await others();
     if (id !== newest) return;
   }

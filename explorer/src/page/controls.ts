@@ -75,7 +75,7 @@ export function controlsOf(opened: Opened, network: Network, document: Document,
   ];
 }
 
-function senderControls(traffic: Traffic, loads: Traffic[], document: Document): Control[] {
+function senderControls(traffic: Traffic, loads: readonly Traffic[], document: Document): Control[] {
   const { name } = traffic;
   const many = loads.length > 1;
   const label = (key: "control.flows" | "control.congestion" | "control.ecn"): string => (many ? `${name}: ${t(key)}` : t(key));
@@ -133,7 +133,7 @@ export function disciplineName(name: string): string {
   return Object.hasOwn(NAMES, name) ? NAMES[name]! : name;
 }
 
-function offload(network: Network, loads: Traffic[], document: Document): Control[] {
+function offload(network: Network, loads: readonly Traffic[], document: Document): Control[] {
   if (!loads.some((each) => each.kind === "tcp")) return [];
   // Packets of several segments cannot cross a radio channel.
   if (network.opened.network.ports.some((each) => each.radio)) return [];
@@ -151,7 +151,7 @@ function offload(network: Network, loads: Traffic[], document: Document): Contro
 }
 
 // A shaper in the device before the watched port: it is slower than the line, so that the queue is where it is managed.
-function shaper(port: Port, network: Network, loads: Traffic[], document: Document): Control[] {
+function shaper(port: Port, network: Network, loads: readonly Traffic[], document: Document): Control[] {
   const way = loads.map((each) => network.path(each.from, each.to)).find((path) => path.includes(port));
   const at = way?.indexOf(port) ?? -1;
   // The sender's own port is no device before the line.
@@ -337,7 +337,7 @@ function airControls(port: Port, document: Document): Control[] {
   }];
 }
 
-function lineControls(opened: Opened, port: Port, network: Network, loads: Traffic[], document: Document): Control[] {
+function lineControls(opened: Opened, port: Port, network: Network, loads: readonly Traffic[], document: Document): Control[] {
   const controls: Control[] = [];
   const direction = network.directionOf(port);
   const written = document.ofPort(port.link, direction, "rate");

@@ -10,6 +10,8 @@ export interface Table {
   [key: string]: Value;
 }
 
+/** A longer text is written anew rather than changed in place, which reads all of it for each value. */
+const MOST_EDITED = 1 << 17;
 const NAMED = new Set(["link", "host", "traffic", "wifi"]);
 
 /** A value as TOML on one line. */
@@ -148,7 +150,7 @@ export class Document {
     const root = structuredClone(this.root);
     delete root["sweep"];
     delete root["expect"];
-    const text = this.edited(root);
+    const text = this.text.length <= MOST_EDITED ? this.edited(root) : null;
     if (text !== null) {
       // What cannot be changed in place is written anew, without comments, rather than wrongly.
       try {

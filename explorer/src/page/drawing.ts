@@ -8,6 +8,8 @@ import { disciplineName } from "./controls";
 
 const SVG = "http://www.w3.org/2000/svg";
 const TOP = 12;
+/** Nodes that a drawing has at most: those nearest to the watched port. */
+const MOST_NODES = 60;
 
 /** The nodes in columns: by their distance from the one at the left end. */
 function columnsOf(network: Network, watched: string): string[][] {
@@ -26,12 +28,24 @@ function columnsOf(network: Network, watched: string): string[][] {
   // Hosts at the far end of the watched port are at the right; hosts that send beside the first are at the left.
   const sources = new Set(network.loads(watched).map((each) => each.from));
   for (const node of distance.keys()) if (sources.has(node) && (neighbours.get(node)?.length ?? 0) === 1) distance.set(node, 0);
+  const drawn = nodes.length > MOST_NODES ? nearest(network, watched, neighbours) : null;
   const columns: string[][] = [];
   for (const node of nodes) {
+    if (drawn && !drawn.has(node.name)) continue;
     const at = distance.get(node.name) ?? 0;
     (columns[at] ??= []).push(node.name);
   }
   return columns.filter((column) => column?.length);
+}
+
+/** The nodes nearest to a port. */
+function nearest(network: Network, watched: string, neighbours: Map<string, string[]>): Set<string> {
+  const found = new Set(network.endsOf(watched));
+  // A set is walked in the order in which it grows.
+  for (const node of found) {
+    for (const next of neighbours.get(node) ?? []) if (found.size < MOST_NODES) found.add(next);
+  }
+  return found;
 }
 
 function portWords(port: Port): string {
@@ -99,7 +113,7 @@ export function drawNetwork(into: HTMLElement, network: Network, watched: string
       }
     });
     const gap = Math.abs(end.x - start.x);
-    const other = network.opened.network.ports.find((each) => each.link === port.link && each !== port);
+    const other = network.other(port);
     if (port.rate_bps !== null && gap > 44 && (rightwards || (rows === 1 && other?.rate_bps !== port.rate_bps))) {
       const label = gap > 84 ? rateWords(port.rate_bps) : rateWords(port.rate_bps).replace("bit/s", "");
       const y = (start.y + end.y) / 2 + (rightwards ? -8 : 18);
@@ -119,9 +133,16 @@ export function drawNetwork(into: HTMLElement, network: Network, watched: string
     make("path", { class: "zoom", d: `M${at.x - at.half + 6} ${at.y + 15}L2 ${height}M${at.x + at.half - 6} ${at.y + 15}L${width - 2} ${height}` });
   }
   into.replaceChildren(svg);
+  const more = network.opened.network.nodes.length - place.size;
+  if (more > 0) {
+    const words = document.createElement("p");
+    words.className = "hint";
+    words.textContent = t("drawing.more", { count: more });
+    into.append(words);
+  }
   if (focused) into.querySelector<SVGElement>(`[data-port="${CSS.escape(focused)}"]`)?.focus();
 }
 
 function isEnd(network: Network, node: string): boolean {
-  return network.opened.network.links.filter((link) => link.ends.includes(node)).length === 1;
+  return network.degree(node) === 1;
 }

@@ -74,7 +74,14 @@ export class Editor {
   // Shows what may be written at the caret.
   private async offer(): Promise<void> {
     this.completer ??= this.complete();
-    const completer = await this.completer;
+    let completer: Completer;
+    try {
+      completer = await this.completer;
+    } catch (error) {
+      this.completer = null;
+      this.about.textContent = t("failed", { message: String(error) });
+      return;
+    }
     const caret = this.text.selectionStart;
     this.offered = completer.at(this.text.value, caret);
     if (!this.offered) {

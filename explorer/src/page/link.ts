@@ -3,13 +3,20 @@
 
 import { presetText } from "../presets/index";
 import { fresh, MOST_CHANGES, MOST_SETS, MOST_TOML, type Change, type State } from "./state";
+import { t } from "./texts";
 
-const MOST_FRAGMENT = 1 << 20;
+export const MOST_FRAGMENT = 1 << 20;
 const MOST_JSON = 1 << 20;
 const MOST_NS = 86_400e9;
+const MOST_SET = 100_000;
+const MOST_FILES = 20;
 
-/** Why a link can't be opened. */
-export class LinkError extends Error {}
+/** Why a link can't be opened, in words. */
+export class LinkError extends Error {
+  constructor(why: "damaged" | "long" | "version" | "unknown", name = "") {
+    super(t(`link.${why}`, { name: name.slice(0, 80) }));
+  }
+}
 
 export interface Linked {
   state: State;
@@ -24,11 +31,11 @@ function encoded(bytes: Uint8Array): string {
 }
 
 function decoded(text: string): Uint8Array<ArrayBuffer> {
-  if (!/^[A-Za-z0-9_-]*$/.test(text)) throw new LinkError("alphabet");
+  if (!/^[A-Za-z0-9_-]*$/.test(text)) throw new LinkError("damaged");
   try {
     return Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (each) => each.charCodeAt(0));
   } catch {
-    throw new LinkError("base64");
+    throw new LinkError("damaged");
   }
 }
 
@@ -42,7 +49,7 @@ async function through(bytes: Uint8Array<ArrayBuffer>, stream: CompressionStream
     length += value.length;
     if (length > MOST_JSON) {
       void reader.cancel();
-      throw new LinkError("too long");
+      throw new LinkError("long");
     }
     parts.push(value);
   }
@@ -83,21 +90,21 @@ function plain(state: State): Record<string, unknown> {
 export async function openFragment(fragment: string): Promise<Linked | null> {
   const match = /^#?([ejz])=(.*)$/s.exec(fragment);
   if (!match) return null;
-  if (fragment.length > MOST_FRAGMENT) throw new LinkError("too long");
+  if (fragment.length > MOST_FRAGMENT) throw new LinkError("long");
   let bytes: Uint8Array = decoded(match[2]!);
   if (match[1] !== "j") {
     try {
       const format = match[1] === "e" ? "gzip" : "deflate-raw";
       bytes = await through(bytes as Uint8Array<ArrayBuffer>, new DecompressionStream(format));
     } catch (error) {
-      throw error instanceof LinkError ? error : new LinkError("deflate");
+      throw error instanceof LinkError ? error : new LinkError("damaged");
     }
   }
   let data: unknown;
   try {
     data = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
-    throw new LinkError("JSON");
+    throw new LinkError("damaged");
   }
   if (!isTable(data) || data["v"] !== 1) throw new LinkError("version");
   const before = data["before"];
@@ -114,8 +121,8 @@ function stateOf(data: Record<string, unknown>): State {
   const preset = typeof named === "string" && presetText(named) !== null ? named : null;
   const own = data["toml"];
   const toml = typeof own === "string" ? own : preset !== null ? presetText(preset) : null;
-  if (toml === null) throw new LinkError(typeof named === "string" ? named.slice(0, 80) : "toml");
-  if (toml.length > MOST_TOML) throw new LinkError("too long");
+  if (toml === null) throw typeof named === "string" ? new LinkError("unknown", named) : new LinkError("damaged");
+  if (toml.length > MOST_TOML) throw new LinkError("long");
   const { files, point, member, seed, watch, sets, changes } = data;
   return fresh(typeof own === "string" ? null : preset, toml, {
     files: isTable(files) ? texts(files) : {},
@@ -124,23 +131,31 @@ function stateOf(data: Record<string, unknown>): State {
     seed: isCount(seed, Number.MAX_SAFE_INTEGER) ? seed : 1,
     watch: typeof watch === "string" ? watch.slice(0, 400) : null,
     sets: setsOf(sets),
-    changes: Array.isArray(changes) ? changes.slice(0, MOST_CHANGES).flatMap(changeOf) : [],
+    changes: Array.isArray(changes) ? atMost(changes, MOST_CHANGES).flatMap(changeOf) : [],
   });
 }
 
 function changeOf(each: unknown): Change[] {
   if (!isTable(each) || !isTime(each["at_ns"])) return [];
-  return [{ at_ns: each["at_ns"], sets: setsOf(each["sets"]) }];
+  return [{ at_ns: Math.round(each["at_ns"]), sets: setsOf(each["sets"]) }];
 }
 
 function setsOf(value: unknown): string[] {
   if (!Array.isArray(value)) return [];
-  return value.filter((each): each is string => typeof each === "string" && each.length < 4000).slice(0, MOST_SETS);
+  const sets = value.filter((each): each is string => typeof each === "string");
+  if (sets.some((each) => each.length > MOST_SET)) throw new LinkError("long");
+  return atMost(sets, MOST_SETS);
 }
 
 function texts(files: Record<string, unknown>): Record<string, string> {
   const pairs = Object.entries(files).filter((each): each is [string, string] => typeof each[1] === "string");
-  return Object.fromEntries(pairs.slice(0, 20));
+  return Object.fromEntries(atMost(pairs, MOST_FILES));
+}
+
+// A part of what a link says would be another experiment.
+function atMost<Item>(items: Item[], most: number): Item[] {
+  if (items.length > most) throw new LinkError("long");
+  return items;
 }
 
 const isTable = (value: unknown): value is Record<string, unknown> =>

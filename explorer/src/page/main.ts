@@ -14,7 +14,7 @@ import { gifOf } from "./animation";
 import { commandOf, csvOf, experimentOf, exportOf, FILE_BEFORE, fileName, needsFile, save, svgOf } from "./exports";
 import { Flows } from "./flows";
 import { Graphs } from "./graphs";
-import { fragmentOf, LinkError, openFragment } from "./link";
+import { fragmentOf, LinkError, MOST_FRAGMENT, openFragment } from "./link";
 import { meaning, type Meaning } from "./meaning";
 import { showMeaning } from "./effects";
 import { Player, SPEEDS } from "./player";
@@ -23,7 +23,7 @@ import { documentAt, segmentAt, Session, type Result } from "./session";
 import { play, turns } from "./sound";
 import { scheduled } from "./schedule";
 import { fullest, Stage, type Scene } from "./stage";
-import { fresh, History, withSet, type State } from "./state";
+import { fresh, History, MOST_CHANGES, withSet, type State } from "./state";
 import { choose, current, LANGUAGES, t, translate } from "./texts";
 import { Tour } from "./tour";
 import { brief, rateWords, timeWords } from "./units";
@@ -49,6 +49,8 @@ let foundBefore: Meaning | null = null;
 let flows: Flows | null = null;
 let flowsBefore: Flows | null = null;
 let problem: Refused | null = null;
+/** Whether the problem is the simulator's own, not one of the experiment. */
+let hasFailed = false;
 let palette = colours();
 let isDue = true;
 let seriesDue = false;
@@ -119,15 +121,23 @@ function refresh(): void {
     },
     refused: (refused) => {
       problem = refused;
+      hasFailed = false;
       delete document.documentElement.dataset["busy"];
       showProblem();
     },
     failed: (message) => {
-      problem = { kind: "refused", id: 0, message: t("failed", { message }), problems: [] };
+      problem = { kind: "refused", id: 0, message: failure(message), problems: [] };
+      hasFailed = true;
       delete document.documentElement.dataset["busy"];
       showProblem();
     },
   });
+}
+
+/** Why the simulator does not run: what the browser lacks, or its own message. */
+function failure(message: string): string {
+  const missing = ["WebAssembly", "Worker", "DecompressionStream"].filter((each) => !(each in globalThis));
+  return missing.length ? t("failed.browser", { what: missing.join(", ") }) : t("failed", { message });
 }
 
 const BEFORE_LOAD_NS = 0.3e9;
@@ -208,6 +218,9 @@ function changed(sets: [string, string][], control: Control): void {
   const isNow = document.querySelector<HTMLInputElement>('input[name="scope"]:checked')?.value === "now";
   const at = isNow && control.changes && player.t > 0 ? Math.round(player.t / 1e6) * 1e6 : null;
   // What is looked at stays, even if another port becomes the slowest.
+  if (at !== null && history.now.changes.length >= MOST_CHANGES && history.now.changes.every((each) => each.at_ns !== at)) {
+    return notice(t("changes.most", { most: MOST_CHANGES }));
+  }
   let state: State = { ...history.now, watch: shown?.port ?? history.now.watch };
   for (const [path, value] of sets) state = withSet(state, path, value, at);
   if (isNow && !control.changes) notice(t("scope.fixed", { control: control.label }));
@@ -266,9 +279,19 @@ function remember(): void {
   remembering = window.setTimeout(() => {
     void fragmentOf({ state: history.now, before: before?.state ?? null, at_ns: null }).then((fragment) => {
       const isFirst = history.now.preset === FIRST && !history.now.sets.length && !history.now.changes.length && !before;
-      window.history.replaceState(null, "", isFirst ? location.pathname + location.search : `#${fragment}`);
+      setAddress(isFirst ? location.pathname + location.search : `#${fragment}`);
     });
   }, 300);
+}
+
+/** Browsers limit the length of an address, and how often it may change. The page then works on without it. */
+function setAddress(address: string): boolean {
+  try {
+    window.history.replaceState(null, "", address);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function openLink(): Promise<boolean> {
@@ -284,8 +307,8 @@ async function openLink(): Promise<boolean> {
     else drop();
     return true;
   } catch (error) {
-    if (!(error instanceof LinkError)) throw error;
-    notice(t("link.bad", { reason: error.message }));
+    const reason = error instanceof LinkError ? error.message : String(error);
+    notice(t(shown ? "link.kept" : "link.bad", { reason }));
     return false;
   }
 }
@@ -317,7 +340,7 @@ function showProblem(): void {
   box.replaceChildren();
   if (problem) {
     const title = document.createElement("strong");
-    title.textContent = t("refused");
+    title.textContent = t(hasFailed ? "failed.title" : shown ? "refused" : "refused.first");
     const text = document.createElement("pre");
     text.textContent = problem.message + (problem.hint && !problem.message.includes(problem.hint) ? `\n${problem.hint}` : "");
     box.append(title, text);
@@ -459,10 +482,14 @@ async function saveAnimation(): Promise<void> {
   const at = scenes();
   // In the page, too, the earlier one is above.
   const film = { scenes: (time: number) => at(time).reverse(), title: shown.run.opened.title, from_ns: player.t, end_ns: player.end, speed: player.speed, colours: palette };
-  const content = await gifOf(film, (part) => notice(t("export.gif.making", { percent: 20 * Math.floor(5 * part) })));
+  try {
+    const content = await gifOf(film, (part) => notice(t("export.gif.making", { percent: 20 * Math.floor(5 * part) })));
+    notice("");
+    save(name, "image/gif", content);
+  } catch (error) {
+    notice(t("export.gif.failed", { message: String(error) }));
+  }
   button.disabled = false;
-  notice("");
-  save(name, "image/gif", content);
 }
 
 /** What the stages show at a time: the run, and below it, the one that it is compared with. */
@@ -520,6 +547,7 @@ const SERIES_MS = 120;
 const WORDS_MS = 250;
 
 function frame(now: number): void {
+  requestAnimationFrame(frame);
   if (player.tick(now)) isDue = true;
   if (seriesDue && now - lastSeries > SERIES_MS) {
     seriesDue = false;
@@ -535,7 +563,6 @@ function frame(now: number): void {
       tour.check();
     }
   }
-  requestAnimationFrame(frame);
 }
 
 // ---- The beginning
@@ -606,9 +633,9 @@ function listen(): void {
   on("share", "click", () => {
     clearTimeout(remembering);
     void fragmentOf({ state: history.now, before: before?.state ?? null, at_ns: player.t }).then((fragment) => {
-      const link = `${location.href.split("#")[0]}#${fragment}`;
-      window.history.replaceState(null, "", `#${fragment}`);
-      return copy(link, t("share.done"));
+      if (fragment.length >= MOST_FRAGMENT) return notice(t("share.long"));
+      setAddress(`#${fragment}`);
+      return copy(`${location.href.split("#")[0]}#${fragment}`, t("share.done"));
     });
   });
   on("present", "click", () => present(!("present" in document.documentElement.dataset)));
@@ -617,7 +644,11 @@ function listen(): void {
     const trips = shown ? turns(shown, player.t) : [];
     if (!trips.length) return notice(t("effect.unknown"));
     element("listen").setAttribute("aria-pressed", "true");
-    void play(trips).then(() => element("listen").setAttribute("aria-pressed", "false"));
+    const end = (): void => element("listen").setAttribute("aria-pressed", "false");
+    play(trips).then(end, () => {
+      end();
+      notice(t("listen.failed"));
+    });
   });
   on("play", "click", () => {
     player.toggle();
@@ -716,6 +747,7 @@ window.explorer = {
 
 fill();
 listen();
+element("no-picture").hidden = stage.draws;
 void openLink().then((opened) => {
   if (!opened) refresh();
 });

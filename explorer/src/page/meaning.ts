@@ -235,7 +235,7 @@ function pageGrade(ns: number, idle = 0): Grade {
 const SECOND_NS = 1e9;
 
 /** The longest time between two samples of some traffics' flows. */
-function spacing(run: Run, loads: Traffic[]): number {
+function spacing(run: Run, loads: readonly Traffic[]): number {
   let most = 0;
   for (const [name, flow] of run.flows) {
     const { length } = flow.t_ns;
@@ -246,7 +246,7 @@ function spacing(run: Run, loads: Traffic[]): number {
 }
 
 // As `explain` does: what the data gets in nine of ten seconds.
-function videoOf(run: Run, loads: Traffic[], from: number, to: number): Meaning["video"] {
+function videoOf(run: Run, loads: readonly Traffic[], from: number, to: number): Meaning["video"] {
   // Samples that are farther apart than a second do not tell what a second got.
   if (!loads.length || spacing(run, loads) > SECOND_NS) return null;
   const rates: number[] = [];

@@ -99,9 +99,13 @@ export function withoutTable(text: string, key: string): string {
 }
 
 function cut(text: string, cuts: [number, number][]): string {
-  let result = text;
-  for (const [from, to] of cuts.sort((a, b) => b[0] - a[0])) result = result.slice(0, from) + result.slice(to);
-  return result;
+  const kept: string[] = [];
+  let at = 0;
+  for (const [from, to] of cuts.sort((a, b) => a[0] - b[0])) {
+    if (from > at) kept.push(text.slice(at, from));
+    at = Math.max(at, to);
+  }
+  return kept.join("") + text.slice(at);
 }
 
 /**

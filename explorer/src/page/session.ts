@@ -6,6 +6,7 @@ import { Document } from "./document";
 import { Network } from "./network";
 import { Run } from "./run";
 import type { State } from "./state";
+import { t } from "./texts";
 
 /** The network from a time on, if it changes during the run. */
 export interface Segment {
@@ -90,7 +91,7 @@ export class Session {
     if (first.kind === "refused") return listener.refused(first);
     const network = new Network(first);
     const port = portOf(state, network);
-    if (port === null) return listener.failed("");
+    if (port === null) return listener.failed(t("failed.empty"));
     const segments: Segment[] = [{ from_ns: 0, network }];
     let changed: string[] = [];
     for (const change of state.changes) {

@@ -50,9 +50,45 @@ export interface Counts {
   marked: number;
 }
 
+/** What everything in a picture is drawn with. */
+interface Pen {
+  context: CanvasRenderingContext2D;
+  colours: Colours;
+  scene: Scene;
+  track: Track;
+  t: number;
+}
+
+/** The packets in sight, by where they are. */
+interface Sorted {
+  waiting: number[];
+  inRing: number[];
+  sent: number[];
+  coming: number[];
+  falling: number[];
+  counts: Counts;
+}
+
+function sort(track: Track | null, t: number, speed: number): Sorted {
+  const [waiting, inRing, sent, coming, falling]: [number[], number[], number[], number[], number[]] = [[], [], [], [], []];
+  let marked = 0;
+  track?.each(t, COMING_S * speed * 1e9, FALLING_S * speed * 1e9, (packet, place) => {
+    const isHere = place !== Place.Dropped && track.came.at(packet) <= t;
+    if (isHere && track.marked.at(packet) <= t) marked++;
+    if (place === Place.Dropped) falling.push(packet);
+    else if (place === Place.Wire) sent.push(packet);
+    else if (place === Place.Ring) inRing.push(packet);
+    else if (isHere) waiting.push(packet);
+    else coming.push(packet);
+  });
+  const counts = { queue: waiting.length, ring: inRing.length, wire: sent.length, dropped: falling.length, marked };
+  return { waiting, inRing, sent, coming, falling, counts };
+}
+
 export class Stage {
   counts: Counts = { queue: 0, ring: 0, wire: 0, dropped: 0, marked: 0 };
-  private readonly context: CanvasRenderingContext2D;
+  /** null: the browser draws nothing on a canvas. */
+  private readonly context: CanvasRenderingContext2D | null;
   private width = 0;
   private height = 0;
 
@@ -61,35 +97,41 @@ export class Stage {
     readonly canvas: HTMLCanvasElement,
     private readonly fixed: { width: number; height: number } | null = null,
   ) {
-    this.context = canvas.getContext("2d")!;
+    this.context = canvas.getContext("2d");
+  }
+
+  /** Whether the browser can draw. */
+  get draws(): boolean {
+    return this.context !== null;
   }
 
   /** Draws a scene at `t` ns, played at `speed` times real time. */
   draw(scene: Scene, t: number, speed: number, colours: Colours): void {
-    this.fit();
-    const { context, width, height } = this;
-    context.clearRect(0, 0, width, height);
-    const { run, port } = scene;
-    const track = run.packets.get(port.name);
-    const layout = this.layout(port);
-    this.boxes(scene, layout, colours);
-    this.counts = { queue: 0, ring: 0, wire: 0, dropped: 0, marked: 0 };
-    if (!track) return;
-    if (!track.covers(t)) {
+    const track = scene.run.packets.get(scene.port.name);
+    const isKnown = track?.covers(t) ?? false;
+    const sorted = sort(isKnown ? track! : null, t, speed);
+    this.counts = sorted.counts;
+    const { context } = this;
+    if (!context) return;
+    this.fit(context);
+    context.clearRect(0, 0, this.width, this.height);
+    const layout = this.layout(scene.port);
+    const pen: Pen = { context, colours, scene, track: track!, t };
+    this.boxes(pen, layout);
+    if (track && isKnown) this.packets(pen, sorted, speed, layout);
+    else if (track) {
       context.fillStyle = colours.aware;
       context.font = this.font(13);
       context.textAlign = "left";
       context.fillText(scene.texts.truncated, layout.queue.x + 10, layout.queue.y + layout.queue.height / 2 + 4, layout.queue.width - 20);
-      return;
     }
-    this.packets(scene, track, t, speed, layout, colours);
   }
 
   private font(size: number, weight = 400): string {
     return `${weight} ${size}px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif`;
   }
 
-  private fit(): void {
+  private fit(context: CanvasRenderingContext2D): void {
     const { canvas, fixed } = this;
     const [width, height] = fixed ? [fixed.width, fixed.height] : [canvas.clientWidth, canvas.clientHeight];
     // The page may be zoomed by its own styles, which the ratio of pixels does not contain.
@@ -101,7 +143,7 @@ export class Stage {
     }
     this.width = width;
     this.height = height;
-    this.context.setTransform(scale, 0, 0, scale, 0, 0);
+    context.setTransform(scale, 0, 0, scale, 0, 0);
   }
 
   private layout(port: Port): { incoming: Box; queue: Box; ring: Box | null; wire: Box } {
@@ -125,8 +167,7 @@ export class Stage {
     };
   }
 
-  private boxes(scene: Scene, layout: ReturnType<Stage["layout"]>, colours: Colours): void {
-    const { context } = this;
+  private boxes({ context, colours, scene }: Pen, layout: ReturnType<Stage["layout"]>): void {
     context.lineWidth = 1.5;
     const { queue, ring, wire } = layout;
     for (const box of ring ? [queue, ring] : [queue]) {
@@ -159,39 +200,18 @@ export class Stage {
     context.fillText(`${scene.texts.receiver} →`, wire.x + wire.width, wire.y + wire.height + 18, wire.width - 4);
   }
 
-  private packets(scene: Scene, track: Track, t: number, speed: number, layout: ReturnType<Stage["layout"]>, colours: Colours): void {
-    const lead = COMING_S * speed * 1e9;
-    const trail = FALLING_S * speed * 1e9;
+  private packets(pen: Pen, sorted: Sorted, speed: number, layout: ReturnType<Stage["layout"]>): void {
     const { queue, ring, wire, incoming } = layout;
-    const waiting: number[] = [];
-    const inRing: number[] = [];
-    const sent: number[] = [];
-    const coming: number[] = [];
-    const falling: number[] = [];
-    track.each(t, lead, trail, (packet, place) => {
-      if (place === Place.Dropped) falling.push(packet);
-      else if (place === Place.Wire) sent.push(packet);
-      else if (place === Place.Ring) inRing.push(packet);
-      else if (track.came.at(packet) > t) coming.push(packet);
-      else waiting.push(packet);
-    });
-    const marked = (packets: number[]): number => packets.filter((packet) => track.marked.at(packet) <= t).length;
-    this.counts = {
-      queue: waiting.length,
-      ring: inRing.length,
-      wire: sent.length,
-      dropped: falling.length,
-      marked: marked(waiting) + marked(inRing) + marked(sent),
-    };
-    this.fill(scene, track, t, waiting, queue, scene.room, colours);
-    if (ring) this.fill(scene, track, t, inRing, ring, Math.max(64, inRing.length), colours, false);
-    this.onWire(scene, track, t, sent, wire, colours);
-    this.coming(scene, track, t, lead, coming, incoming, queue, colours);
-    this.falling(scene, track, t, trail, falling, queue, colours);
+    this.fill(pen, sorted.waiting, queue, pen.scene.room);
+    if (ring) this.fill(pen, sorted.inRing, ring, Math.max(64, sorted.inRing.length), false);
+    this.onWire(pen, sorted.sent, wire);
+    this.coming(pen, COMING_S * speed * 1e9, sorted.coming, incoming, queue);
+    this.falling(pen, FALLING_S * speed * 1e9, sorted.falling, queue);
   }
 
   // Packets in a box, from the exit on the right; a lane for each flow if the discipline takes turns.
-  private fill(scene: Scene, track: Track, t: number, packets: number[], box: Box, room: number, colours: Colours, lanes = true): void {
+  private fill(pen: Pen, packets: number[], box: Box, room: number, lanes = true): void {
+    const { context, colours, scene, track } = pen;
     const fair = lanes && FAIR.has(scene.port.qdisc ?? "");
     const groups = new Map<number, number[]>();
     for (const packet of packets) {
@@ -207,21 +227,20 @@ export class Stage {
     const size = cellSize(inner.width, tall, Math.ceil(most / least));
     const rows = Math.max(1, Math.floor(tall / size));
     if (fair) {
-      this.context.fillStyle = colours.line;
-      for (let lane = 1; lane < least; lane++) this.context.fillRect(box.x, inner.y + lane * tall - 0.5, box.width - 1, 1);
+      context.fillStyle = colours.line;
+      for (let lane = 1; lane < least; lane++) context.fillRect(box.x, inner.y + lane * tall - 0.5, box.width - 1, 1);
     }
     for (const [lane, members] of groups) {
       const top = fair ? inner.y + (lane % least) * tall : inner.y;
       members.forEach((packet, at) => {
         const x = inner.x + inner.width - (Math.floor(at / rows) + 1) * size;
         const y = top + tall - ((at % rows) + 1) * size;
-        this.packet(scene, track, packet, t, x, y, size, colours);
+        this.packet(pen, packet, x, y, size);
       });
     }
   }
 
-  private packet(scene: Scene, track: Track, packet: number, t: number, x: number, y: number, size: number, colours: Colours): void {
-    const { context } = this;
+  private packet({ context, colours, scene, track, t }: Pen, packet: number, x: number, y: number, size: number): void {
     const bytes = track.bytes.at(packet);
     const gap = size > 6 ? 1 : size > 3 ? 0.5 : 0;
     context.fillStyle = scene.flows.colourOf(track.flow.at(packet), colours);
@@ -246,29 +265,31 @@ export class Stage {
     }
   }
 
-  private onWire(scene: Scene, track: Track, t: number, packets: number[], wire: Box, colours: Colours): void {
+  private onWire(pen: Pen, packets: number[], wire: Box): void {
+    const { scene, track, t } = pen;
     const size = 13;
     for (const packet of packets) {
       const start = track.sent.at(packet);
       const end = Number.isNaN(track.arrived.at(packet)) ? start + scene.port.delay_ns : track.arrived.at(packet);
       const part = end > start ? Math.min(1, (t - start) / (end - start)) : 1;
       const x = wire.x + (wire.width - size) * part;
-      this.packet(scene, track, packet, t, x, wire.y + (wire.height - size) / 2, size, colours);
+      this.packet(pen, packet, x, wire.y + (wire.height - size) / 2, size);
     }
   }
 
-  private coming(scene: Scene, track: Track, t: number, lead: number, packets: number[], from: Box, queue: Box, colours: Colours): void {
+  private coming(pen: Pen, lead: number, packets: number[], from: Box, queue: Box): void {
+    const { track, t } = pen;
     const size = Math.min(9, Math.max(6, from.width / 4));
     for (const packet of packets) {
       const part = lead > 0 ? 1 - (track.came.at(packet) - t) / lead : 1;
       const y = queue.y + queue.height / 2 - size / 2 + jitter(packet) * (queue.height * 0.7);
-      this.packet(scene, track, packet, t, from.x + (from.width - size) * part, y, size, colours);
+      this.packet(pen, packet, from.x + (from.width - size) * part, y, size);
     }
   }
 
   // A dropped packet falls out of the queue, crossed out.
-  private falling(scene: Scene, track: Track, t: number, trail: number, packets: number[], queue: Box, colours: Colours): void {
-    const { context } = this;
+  private falling(pen: Pen, trail: number, packets: number[], queue: Box): void {
+    const { context, colours, track, t } = pen;
     const size = 12;
     const from = packets.length > 60 ? packets.slice(-60) : packets;
     for (const packet of from) {
@@ -278,7 +299,7 @@ export class Stage {
       const x = (atTail ? queue.x + 4 : queue.x + queue.width - 18) + jitter(packet) * 14 + 10 * age * (atTail ? -1 : 0);
       const y = queue.y + queue.height * 0.55 + (this.height - queue.y - queue.height * 0.55 - size) * age * age;
       context.globalAlpha = 1 - 0.6 * age;
-      this.packet(scene, track, packet, t, x, y, size, colours);
+      this.packet(pen, packet, x, y, size);
       context.strokeStyle = colours.bad;
       context.lineWidth = 2.5;
       context.beginPath();

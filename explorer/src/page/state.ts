@@ -39,7 +39,7 @@ export function withSet(state: State, path: string, value: string, at_ns: number
   const earlier = state.changes.filter((each) => each.at_ns < at_ns);
   const same = state.changes.find((each) => each.at_ns === at_ns);
   const later = state.changes.filter((each) => each.at_ns > at_ns);
-  return { ...state, changes: [...earlier, { at_ns, sets: put(same?.sets ?? []) }, ...later].slice(-MOST_CHANGES) };
+  return { ...state, changes: [...earlier, { at_ns, sets: put(same?.sets ?? []) }, ...later] };
 }
 
 // A value for a whole table makes the values of its keys obsolete, and a value replaces an earlier one.
@@ -54,6 +54,8 @@ export function without(state: State, paths: string[]): State {
 }
 
 const MOST_UNDOS = 200;
+/** Characters of all files that can be undone to. */
+const MOST_KEPT = 1 << 24;
 
 /** The states that were, and those that were undone. */
 export class History {
@@ -68,10 +70,15 @@ export class History {
     const at = performance.now();
     const continues = key !== "" && this.last?.key === key && at - this.last.at < 1500;
     if (!continues) this.past.push(this.now);
-    if (this.past.length > MOST_UNDOS) this.past.shift();
+    while (this.past.length > MOST_UNDOS || (this.past.length > 1 && this.kept() > MOST_KEPT)) this.past.shift();
     this.future = [];
     this.last = { key, at };
     this.now = state;
+  }
+
+  // States that have the same text share it.
+  private kept(): number {
+    return this.past.reduce((sum, each, at) => sum + (each.toml === this.past[at - 1]?.toml ? 0 : each.toml.length), 0);
   }
 
   undo(): boolean {

@@ -133,7 +133,9 @@ class Server(ThreadingHTTPServer):
         try:
             super().__init__(("127.0.0.1", port), _Handler)
         except OSError as error:
-            raise InputError(f"--http-port {port}: {error.strerror}") from error
+            raise InputError(
+                f"--http-port {port}: {error.strerror}; choose another one, or leave it out for one that is free"
+            ) from error
 
     @property
     def address(self) -> str:
