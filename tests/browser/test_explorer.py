@@ -214,7 +214,7 @@ def test_before_and_after_have_the_same_traffic(home: Explorer) -> None:
     home.pick("discipline", "codel")
     assert home.page.locator("#stage-before").is_visible()
     numbers = home.page.locator("#numbers").inner_text()
-    assert "before: 255 ms" in numbers
+    assert "before: 255\u00a0ms" in numbers
     assert home.page.locator("#charts path[stroke-dasharray='4 3']").count() >= 2
 
 
@@ -397,6 +397,18 @@ def test_axe_finds_nothing(opened: Opener, scheme: str) -> None:
     page.page.add_script_tag(content=axe.read_text(encoding="utf-8"))
     found = page.page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
     assert [(each["id"], [node["target"] for node in each["nodes"]]) for each in found["violations"]] == []
+
+
+def test_the_lines_are_described_in_every_language(home: Explorer) -> None:
+    english = texts("en")
+    for file in sorted(HOME.parent.glob("*.toml")):
+        assert english[f"preset.{file.stem}.about"] == tomllib.loads(file.read_text())["description"].strip()
+    for language in LANGUAGES:
+        home.page.select_option("#language", language)
+        assert home.page.locator("#description").inner_text() == texts(language)["preset.home.about"].replace(
+            "10 Mbit/s", "10\u00a0Mbit/s"
+        )
+    home.page.select_option("#language", "en")
 
 
 def test_all_languages_have_the_same_texts(home: Explorer) -> None:

@@ -1,5 +1,6 @@
 """The explorer's tours, each walked to its end: every question is answered by moving something, and not before."""
 
+import re
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -94,3 +95,66 @@ def test_a_tour_is_answered_by_moving_something(page: Explorer, tour: str) -> No
         panel.locator(".row .primary").click()
     assert panel.is_hidden()
     assert page.refused == ""
+
+
+def test_a_step_says_what_is_near_and_what_was_before(page: Explorer) -> None:
+    panel = page.page.locator("#tour")
+    page.page.select_option("#tour-choice", "bloat")
+    for _ in range(4):
+        page.settle()
+        panel.get_by_role("button", name="Skip this question").click()
+    page.settle()
+    page.pick("discipline", "sfq")
+    assert "Choose one of those named" in panel.locator(".near").inner_text()
+    assert panel.locator(".answer").count() == 0
+    page.pick("discipline", "codel")
+    panel.locator(".answer").wait_for()
+    assert panel.locator(".near").count() == 0
+    now, before = panel.locator(".reading").inner_text().splitlines()
+    assert now.startswith("Now: ")
+    assert before.startswith("Before: ")
+    assert now != before
+    page.page.select_option("#tour-choice", "")
+
+
+def test_a_lost_delay_is_shown_as_a_share(page: Explorer) -> None:
+    page.choose("line:home")
+    page.pick("discipline", "codel")
+    page.slide("rate", 1e6)
+    rtt = page.meaning["rtt"]
+    share = f"{100 * rtt['lost'] / rtt['count']:.2g}\u00a0%"
+    assert rtt["p95"] is None
+    assert rtt["lost"] > 0.05 * rtt["count"]
+    assert f"{share} lost" in page.page.locator("#numbers").inner_text()
+    assert f"{share} of the pings were lost" in page.page.locator(".verdict").inner_text()
+    page.choose("line:home")
+
+
+def test_an_answer_far_from_the_question_is_announced(chromium: Browser) -> None:
+    page = Explorer(chromium, width=360, height=740)
+    page.page.select_option("#tour-choice", "bloat")
+    for _ in range(2):
+        page.settle()
+        page.page.locator("#tour").get_by_role("button", name="Skip this question").click()
+    page.settle()
+    page.page.get_by_role("button", name="Show me where").click()
+    rate = page.page.locator('[data-control="rate"]')
+    assert rate.locator("input").evaluate("input => input === document.activeElement")
+    box = rate.bounding_box()
+    assert box is not None
+    assert 0 < box["y"] < 740
+    page.slide("rate", 25e6)
+    page.page.locator(".found").click()
+    page.page.locator(".found").wait_for(state="detached")
+    assert page.page.locator("#tour .answer").is_visible()
+    assert page.ask("document.documentElement.scrollWidth") <= 360
+    assert page.close() == []
+
+
+def test_numbers_have_the_decimal_mark_of_the_language(page: Explorer) -> None:
+    page.page.select_option("#language", "pt")
+    page.settle()
+    numbers = page.page.locator("#numbers").inner_text()
+    assert re.search(r"\d,\d", numbers)
+    assert not re.search(r"\d\.\d", numbers)
+    page.page.select_option("#language", "en")

@@ -3,6 +3,7 @@
 import { applyPalette, GIFEncoder, quantize } from "gifenc";
 import type { Colours } from "./colours";
 import { Stage, type Scene } from "./stage";
+import { fixed } from "./units";
 
 const WIDTH = 720;
 const STAGE = 170;
@@ -49,7 +50,7 @@ export async function gifOf(film: Film, progress: (part: number) => void): Promi
     context.textAlign = "left";
     context.fillText(film.title, 10, height - 9, WIDTH - 110);
     context.textAlign = "right";
-    context.fillText(`${(t / 1e9).toFixed(film.speed < 0.1 ? 4 : 2)} s`, WIDTH - 10, height - 9);
+    context.fillText(`${fixed(t / 1e9, film.speed < 0.1 ? 4 : 2)} s`, WIDTH - 10, height - 9);
     return context.getImageData(0, 0, WIDTH, height).data;
   };
   // All frames have the colours of three of them: the drawing's own, and their mixtures at edges.

@@ -50,6 +50,11 @@ export type Control = Slider | Choice | Switch;
 export const CONGESTION = ["reno", "cubic", "vegas", "westwood", "ledbat", "ledbat++", "bbr", "bbr3", "dctcp", "prague"];
 /** The disciplines that a reader may choose for a port, and whether their limit is in bytes. */
 const DISCIPLINES = ["pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast", "red", "choke", "sfq", "codel", "fq_codel", "pie", "fq_pie", "dualpi2", "cake", "fq"];
+/** What a reader should know of each. */
+const ABOUT: Record<string, "tail" | "head" | "priority" | "random" | "managed" | "fair" | "both" | "coupled"> = {
+  pfifo: "tail", bfifo: "tail", pfifo_head_drop: "head", pfifo_fast: "priority", red: "random", choke: "random", codel: "managed",
+  pie: "managed", sfq: "fair", fq: "fair", fq_codel: "both", fq_pie: "both", cake: "both", dualpi2: "coupled",
+};
 /** The disciplines that mark only with the option `ecn`, and the option's default. */
 const ECN: Record<string, boolean> = { red: false, choke: false, sfq: false, codel: false, fq_codel: true, pie: false, fq_pie: false };
 const TARGET: Record<string, number> = { codel: 5e6, fq_codel: 5e6, pie: 15e6, fq_pie: 15e6, dualpi2: 15e6 };
@@ -196,6 +201,7 @@ function queueControls(port: Port, network: Network, document: Document): Contro
     id: "discipline",
     part: "queue",
     label: t("control.discipline"),
+    ...(Object.hasOwn(ABOUT, port.qdisc) ? { about: t(`control.discipline.about.${ABOUT[port.qdisc]!}`) } : {}),
     changes: true,
     value: port.qdisc,
     options: [...(known ? [] : [port.qdisc]), ...DISCIPLINES].map((each) => [each, disciplineName(each)]),

@@ -3,6 +3,7 @@
 import type { Grade, Meaning } from "./meaning";
 import { t } from "./texts";
 import { brief, rateWords, timeWords } from "./units";
+import { lostShare } from "./words";
 
 interface Effect {
   key: "call" | "game" | "page" | "video";
@@ -41,20 +42,20 @@ function effectsOf(found: Meaning): Effect[] {
   ];
 }
 
-/** A quantile of all pings: infinite if it is among the lost ones. */
-const delay = (ns: number): string => (ns === Infinity ? t("number.gone") : timeWords(ns));
+/** A quantile of all pings; if it is among the lost ones, it is infinite, and their share says more. */
+const delay = (ns: number, rtt: NonNullable<Meaning["rtt"]>): string => (ns === Infinity ? t("number.gone", { share: lostShare(rtt) }) : timeWords(ns));
 
 function numbersOf(found: Meaning): [string, string][] {
   const { rtt } = found;
   const share = found.rate ? ` (${Math.round((100 * found.goodput) / found.rate)}\u00a0%)` : "";
   return [
     [t("number.idle"), rtt ? timeWords(rtt.idle) : "–"],
-    [t("number.p50"), rtt ? delay(rtt.p50) : "–"],
-    [t("number.p95"), rtt ? delay(rtt.p95) : "–"],
+    [t("number.p50"), rtt ? delay(rtt.p50, rtt) : "–"],
+    [t("number.p95"), rtt ? delay(rtt.p95, rtt) : "–"],
     [t("number.goodput"), `${rateWords(found.goodput)}${share}`],
     [t("number.dropped"), brief(found.dropped, 7)],
     [t("number.marked"), brief(found.marked, 7)],
-    [t("number.lost"), rtt?.count ? `${brief((100 * rtt.lost) / rtt.count, 2)} %` : "–"],
+    [t("number.lost"), rtt?.count ? `${lostShare(rtt)}\u00a0%` : "–"],
   ];
 }
 

@@ -2,7 +2,7 @@
 
 import { Client } from "../core/client";
 import type { Refused } from "../core/protocol";
-import { FIRST, PRESETS, presetText, presetWatch } from "../presets/index";
+import { FIRST, lineWords, PRESETS, presetText, presetWatch } from "../presets/index";
 import { TOURS } from "../tours/index";
 import { Cards, partTitles } from "./cards";
 import { colours, onScheme } from "./colours";
@@ -26,7 +26,7 @@ import { fullest, Stage, type Scene } from "./stage";
 import { fresh, History, MOST_CHANGES, withSet, type State } from "./state";
 import { choose, current, LANGUAGES, t, translate } from "./texts";
 import { Tour } from "./tour";
-import { brief, rateWords, timeWords } from "./units";
+import { brief, fixed, rateWords, timeWords } from "./units";
 import { sentence, verdict } from "./words";
 
 const element = <Kind extends HTMLElement = HTMLElement>(id: string): Kind => document.getElementById(id) as Kind;
@@ -74,7 +74,6 @@ const tour = new Tour(element("tour"), {
   keep: () => keep(true),
   read: () => (shown && found && shown.state === history.now ? { result: shown, meaning: found, before: foundBefore, t: player.t, now: documentAt(shown.state, shown.run.opened, player.t) } : null),
   ended: () => (element<HTMLSelectElement>("tour-choice").value = ""),
-  reading: () => (found ? verdict(found) : ""),
 });
 
 // ---- The state and its runs
@@ -351,8 +350,9 @@ function showProblem(): void {
 function showExperiment(): void {
   if (!shown) return;
   const { opened } = shown.run;
-  element("experiment-title").textContent = opened.title;
-  element("description").textContent = opened.description ?? "";
+  const words = lineWords(shown.state.preset);
+  element("experiment-title").textContent = words?.title ?? opened.title;
+  element("description").textContent = words?.about ?? opened.description ?? "";
   showProblem();
   const label = element("point-label");
   label.hidden = opened.points.length < 2;
@@ -512,7 +512,7 @@ function draw(): void {
   graphs.show(player.t, palette);
   const time = element<HTMLInputElement>("time");
   if (document.activeElement !== time || player.playing) time.value = String(Math.round((1000 * player.t) / player.end));
-  const clock = `${(player.t / 1e9).toFixed(player.speed < 0.1 ? 4 : 2)} s / ${brief(player.end / 1e9)} s`;
+  const clock = `${fixed(player.t / 1e9, player.speed < 0.1 ? 4 : 2)} s / ${brief(player.end / 1e9)} s`;
   element("clock").textContent = clock;
   time.setAttribute("aria-valuetext", clock);
   const play = element("play");
@@ -591,7 +591,7 @@ function fill(): void {
   tours.replaceChildren(new Option(t("tour.none"), ""), ...TOURS.map((each) => new Option(t(`tour.${each.id}` as "tour.bloat"), each.id)));
   tours.value = tour.current ?? "";
   const speed = element<HTMLSelectElement>("speed");
-  speed.replaceChildren(...SPEEDS.map((each) => new Option(t("speed.times", { speed: each }), String(each))));
+  speed.replaceChildren(...SPEEDS.map((each) => new Option(t("speed.times", { speed: brief(each) }), String(each))));
   speed.value = String(player.speed);
   const languages = element<HTMLSelectElement>("language");
   languages.replaceChildren(...LANGUAGES.map(([name, label]) => {

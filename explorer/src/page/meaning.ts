@@ -40,6 +40,8 @@ export interface Meaning {
   video: { bps: number; fits: string[]; grade: Grade } | null;
   /** Payload of all data over the port, and the port's mean rate: bit/s. */
   goodput: number;
+  /** The goodput of each entry of traffic with load over the port. */
+  parts: { name: string; bps: number }[];
   rate: number | null;
   dropped: number;
   marked: number;
@@ -88,13 +90,15 @@ export function meaning({ run, segments, port, document }: Result): Meaning {
   const series = run.ports.get(port);
   const rtt = probe ? roundTripsOf(run, segments, probe, document, from, to) : null;
   const call = callOf(run, from, to, rtt);
+  const parts = loads.map((each) => ({ name: each.name, bps: goodputOf(run, each, from, to) }));
   return {
     rtt: rtt?.numbers ?? null,
     call,
     game: rtt && rtt.numbers.count ? gameOf(rtt) : null,
     page: pageOf(run, network, rtt, from),
     video: videoOf(run, loads, from, to),
-    goodput: loads.reduce((sum, each) => sum + goodputOf(run, each, from, to), 0),
+    goodput: parts.reduce((sum, each) => sum + each.bps, 0),
+    parts,
     // The rate of a radio channel is not what it carries.
     rate: network.ports.get(port)?.radio ? null : run.meanRate(port, from, to),
     dropped: run.valueAt(series, "dropped", to),

@@ -5,6 +5,7 @@ import type { Meaning } from "./meaning";
 import type { Result } from "./session";
 import type { State } from "./state";
 import { has, t, type Key } from "./texts";
+import { verdict } from "./words";
 import { tourNamed, type Step } from "../tours/index";
 
 /** What a step looks at. */
@@ -23,14 +24,14 @@ export interface Host {
   keep: () => void;
   read: () => Reading | null;
   ended: () => void;
-  /** The run in one sentence; empty while there is none. */
-  reading: () => string;
 }
 
 export class Tour {
   current: string | null = null;
   private at = 0;
   private solved = false;
+  /** The reader is near: something is right, but the question is about something else. */
+  private near = false;
   /** The result that a step began with does not answer it. */
   private first: State | null = null;
 
@@ -53,33 +54,83 @@ export class Tour {
     this.at = at;
     const step = this.steps[at]!;
     this.solved = step.solved === undefined;
+    this.near = false;
     const setup = step.setup?.();
-    if (setup) {
-      this.first = setup;
-      this.host.go(setup);
-      if (step.keep) this.waitToKeep = true;
-    } else if (step.keep) this.host.keep();
+    this.first = setup ?? null;
+    this.waitToKeep = step.keep ?? false;
+    if (setup) this.host.go(setup);
+    else if (this.waitToKeep && this.read()) {
+      this.waitToKeep = false;
+      this.host.keep();
+    }
     this.show(true);
   }
 
   private waitToKeep = false;
   private reading: HTMLElement | null = null;
 
+  /** The present picture, once its run is over. */
+  private read(): Reading | null {
+    const reading = this.host.read();
+    return reading && reading.result.run.summary !== null ? reading : null;
+  }
+
   /** Looks whether the present picture answers the question. */
   check(): void {
     const step = this.steps[this.at];
     if (!this.current || !step) return;
-    const reading = this.host.read();
-    if (!reading || reading.result.run.summary === null) return;
-    if (this.waitToKeep && reading.result.state === this.first) {
+    const reading = this.read();
+    if (!reading) return;
+    if (this.waitToKeep && (this.first === null || reading.result.state === this.first)) {
       this.waitToKeep = false;
       this.host.keep();
     }
-    const words = this.host.reading();
-    if (this.reading && this.reading.textContent !== words) this.reading.textContent = words;
-    if (this.solved || !step.solved?.(reading)) return;
-    this.solved = true;
+    this.showReading(reading);
+    if (this.solved) return;
+    const solved = step.solved?.(reading) ?? false;
+    const near = !solved && (step.near?.(reading) ?? false);
+    if (!solved && near === this.near) return;
+    this.solved = solved;
+    this.near = near;
     this.show();
+    if (solved) this.sayFound();
+  }
+
+  /** The run in words, and the one that it is compared with, so that both are beside the question. */
+  private showReading({ meaning, before }: Reading): void {
+    const now = verdict(meaning);
+    const then = before ? verdict(before) : now;
+    const lines = then === now ? [now] : [t("tour.now", { words: now }), t("tour.before", { words: then })];
+    const words = lines.join("\n");
+    if (this.reading && this.reading.textContent !== words) this.reading.textContent = words;
+  }
+
+  /** A reader who moved a control far from the question does not see that it is answered. */
+  private sayFound(): void {
+    const { top, bottom } = this.into.getBoundingClientRect();
+    if (bottom > 60 && top < window.innerHeight - 60) return;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "primary found";
+    button.textContent = t("tour.found");
+    button.addEventListener("click", () => {
+      this.into.scrollIntoView({ block: "start" });
+      document.getElementById("tour-title")?.focus({ preventScroll: true });
+    });
+    this.into.append(button);
+    const seen = new IntersectionObserver((entries) => {
+      if (!entries.some((each) => each.isIntersecting) && button.isConnected) return;
+      seen.disconnect();
+      button.remove();
+    });
+    seen.observe(this.into);
+  }
+
+  /** Scrolls to what the question is about. */
+  private point(): void {
+    const asked = document.querySelector<HTMLElement>(".asked");
+    asked?.scrollIntoView({ block: "center" });
+    (asked?.matches("input, button") ? asked : asked?.querySelector<HTMLElement>("input, select, button"))?.focus({ preventScroll: true });
   }
 
   /** Shows on the page what the question is about; anew when the controls have changed. */
@@ -125,8 +176,11 @@ export class Tour {
         add("p", text("hint"), "", hint);
         into.append(hint);
       }
+      if (this.near && has(`${key}.near`)) add("p", text("near"), "near", state);
     }
-    if (step.solved) this.reading = add("p", this.host.reading(), "reading");
+    this.reading = step.solved ? add("p", "", "reading") : null;
+    const reading = this.read();
+    if (reading) this.showReading(reading);
     const row = add("p", "", "row");
     const button = (label: string, act: () => void, className = ""): HTMLButtonElement => {
       const made = add("button", label, className, row) as HTMLButtonElement;
@@ -141,7 +195,10 @@ export class Tour {
       else this.enter(this.at + 1);
     };
     if (this.solved) button(t(isLast ? "tour.finish" : "tour.next"), next, "primary");
-    else button(t("tour.skip"), next);
+    else {
+      if (step.controls) button(t("tour.where"), () => this.point());
+      button(t("tour.skip"), next);
+    }
     button(t("tour.leave"), () => this.end());
     this.mark();
     if (focus) {

@@ -1,5 +1,7 @@
 // Quantities as experiment files write them, and as people read them.
 
+import { withMark } from "./texts";
+
 const RATES: Record<string, number> = {
   bit: 1, kbit: 1e3, mbit: 1e6, gbit: 1e9, tbit: 1e12, kibit: 1024, mibit: 1024 ** 2, gibit: 1024 ** 3, tibit: 1024 ** 4,
   bps: 8, kbps: 8e3, mbps: 8e6, gbps: 8e9, tbps: 8e12, kibps: 8192, mibps: 8 * 1024 ** 2, gibps: 8 * 1024 ** 3, tibps: 8 * 1024 ** 4,
@@ -29,26 +31,33 @@ export const sizeOf = (value: unknown): number | null => quantity(value, SIZES);
 /** Packets of a queue's length such as `100p`. */
 export const packetsOf = (value: unknown): number | null => quantity(value, PACKETS);
 
-/** A number with as many digits as a reader needs. */
-export function brief(value: number, digits = 3): string {
-  if (!Number.isFinite(value)) return "–";
+/** A number with as many digits as are needed, as experiment files have it. */
+function plain(value: number, digits = 3): string {
   const size = Math.abs(value);
   if (size >= 10 ** digits) return Math.round(value).toString();
   return Number(value.toPrecision(digits)).toString();
 }
 
+/** A number with as many digits as a reader needs. */
+export function brief(value: number, digits = 3): string {
+  return Number.isFinite(value) ? withMark(plain(value, digits)) : "–";
+}
+
+/** A number for readers, with a fixed number of digits behind the decimal mark. */
+export const fixed = (value: number, digits: number): string => withMark(value.toFixed(digits));
+
 /** A rate for an experiment file. */
 export function rateText(bps: number): string {
   const rounded = Number(bps.toPrecision(3));
-  if (rounded >= 1e9) return `${brief(rounded / 1e9)}gbit`;
-  return rounded >= 1e6 ? `${brief(rounded / 1e6)}mbit` : `${brief(rounded / 1e3)}kbit`;
+  if (rounded >= 1e9) return `${plain(rounded / 1e9)}gbit`;
+  return rounded >= 1e6 ? `${plain(rounded / 1e6)}mbit` : `${plain(rounded / 1e3)}kbit`;
 }
 
 /** A time for an experiment file. */
 export function timeText(ns: number): string {
   const rounded = Number(ns.toPrecision(3));
-  if (rounded >= 1e9) return `${brief(rounded / 1e9)}s`;
-  return rounded >= 1e6 ? `${brief(rounded / 1e6)}ms` : `${Math.round(rounded / 1e3)}us`;
+  if (rounded >= 1e9) return `${plain(rounded / 1e9)}s`;
+  return rounded >= 1e6 ? `${plain(rounded / 1e6)}ms` : `${Math.round(rounded / 1e3)}us`;
 }
 
 /** A time for an experiment file, to the nanosecond. */

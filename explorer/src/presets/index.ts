@@ -1,6 +1,7 @@
 // The experiments that the page offers: lines of real people, and the catalogue of the package.
 
 import catalogue from "catalogue:";
+import { has, t, type Key } from "../page/texts";
 import cable from "./lines/cable.toml";
 import dsl from "./lines/dsl.toml";
 import fibre from "./lines/fibre.toml";
@@ -9,6 +10,7 @@ import lte from "./lines/lte.toml";
 import satellite from "./lines/satellite.toml";
 import wifi from "./lines/wifi.toml";
 
+const OWN = "line:";
 /** Names with a colon are the page's own; no experiment of the catalogue has one. */
 const LINES: readonly (readonly [string, string])[] = [
   ["line:home", home],
@@ -35,6 +37,14 @@ const TEXTS = new Map<string, string>([...LINES, ...catalogue.map((each) => [eac
 const LONG = new Set(["dark-smokeping"]);
 /** Ports that are more worth looking at than the slowest. */
 const WATCH: Record<string, string> = { "line:wifi": "router>laptop" };
+
+/** The title and the description of a line, in the language of the page; null for what is written in English only. */
+export function lineWords(name: string | null): { title: string; about: string } | null {
+  if (!name?.startsWith(OWN)) return null;
+  const key = `preset.${name.slice(OWN.length)}`;
+  const title = `${key}.title`;
+  return { title: t(has(title) ? title : (key as Key)), about: t(`${key}.about` as Key) };
+}
 
 /** The port that a preset shows first; null: the page chooses. */
 export function presetWatch(name: string): string | null {
