@@ -5,7 +5,7 @@ import { Chart, picture } from "/drawing.js";
 import { Words } from "/words.js";
 
 const LANGUAGES = ["en", "pt", "zh"];
-const TAGS = { en: "en", pt: "pt", zh: "zh-Hans" };
+const TAGS = { en: "en", pt: "pt-BR", zh: "zh-Hans" };
 const DRAW_MS = 200;
 const element = (id) => document.getElementById(id);
 
