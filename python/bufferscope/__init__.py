@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from bufferscope.studies.comparison.arms import Arm, PointArms
     from bufferscope.studies.comparison.comparing import Comparison, Difference, PointComparison
     from bufferscope.studies.modelling.fitting import HeldPhase, LineFit
-    from bufferscope.studies.modelling.line import LineModel, ModelledQueue
+    from bufferscope.studies.modelling.line import LineModel, LoadOpening, ModelledQueue
     from bufferscope.studies.modelling.measured import (
         MeasuredDirection,
         MeasuredLine,
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         PhaseResult,
         QueueEvidence,
     )
+    from bufferscope.studies.modelling.predicting import Prediction
     from bufferscope.studies.modelling.shaping import ShapedLine
     from bufferscope.studies.sizing.equations import EquationResult
     from bufferscope.studies.sizing.line import SizedLine
@@ -90,6 +91,7 @@ __all__ = [
     "InputError",
     "LineFit",
     "LineModel",
+    "LoadOpening",
     "LocatedQueue",
     "Location",
     "MeasuredCandidate",
@@ -109,6 +111,7 @@ __all__ = [
     "PointArms",
     "PointComparison",
     "PortState",
+    "Prediction",
     "QueueCandidate",
     "QueueEvidence",
     "QueueSetting",
@@ -179,6 +182,7 @@ _HOMES = {
     "InputError": "base.errors",
     "LineFit": "studies.modelling.fitting",
     "LineModel": "studies.modelling.line",
+    "LoadOpening": "studies.modelling.line",
     "LocatedQueue": "analysis.fixing.located",
     "Location": "store.verdict",
     "MeasuredCandidate": "studies.choice.judging",
@@ -197,6 +201,7 @@ _HOMES = {
     "Point": "model.experiment",
     "PointArms": "studies.comparison.arms",
     "PointComparison": "studies.comparison.comparing",
+    "Prediction": "studies.modelling.predicting",
     "PortState": "running.stepping",
     "QueueCandidate": "studies.choice.candidates",
     "QueueEvidence": "studies.modelling.measured",

@@ -18,8 +18,9 @@ from predictions import PATH, measure
 
 FLOWS = 4
 SHORTER, SHORT_NS, GOODPUT = 0.2, 10e6, 0.9
-UP = '{ rate = "8mbit", queue = { qdisc = "bfifo", limit = "300000b" } }'
-DOWN = '{ rate = "25mbit", queue = { qdisc = "bfifo", limit = "900000b" } }'
+FULL_S = 0.3
+"""What a full queue holds, in s."""
+UP_MBIT, DOWN_MBIT, DELAY_MS = 8.0, 25.0, 10.0
 
 
 @dataclass(frozen=True)
@@ -29,13 +30,26 @@ class Place:
     name: str
     line: str
     phases: tuple[str, ...]
+    delay_ms: float = DELAY_MS
+    """The propagation delay each way."""
 
 
-PLACES = (
-    Place("the upload of the line", f"forward = {UP}", ("upload",)),
-    Place("the download of the line", f"reverse = {DOWN}", ("download",)),
-    Place("both directions of the line", f"forward = {UP}\nreverse = {DOWN}", ("download", "upload")),
-)
+def places(up_mbit: float, down_mbit: float, delay_ms: float) -> tuple[Place, ...]:
+    """Queues in a line with these rates."""
+    up, down = f"forward = {_port(up_mbit)}", f"reverse = {_port(down_mbit)}"
+    return (
+        Place("the upload of the line", up, ("upload",), delay_ms),
+        Place("the download of the line", down, ("download",), delay_ms),
+        Place("both directions of the line", f"{up}\n{down}", ("download", "upload"), delay_ms),
+    )
+
+
+def _port(mbit: float) -> str:
+    size = round(mbit * 1e6 / 8 * FULL_S)
+    return f'{{ rate = "{mbit:g}mbit", queue = {{ qdisc = "bfifo", limit = "{size}b" }} }}'
+
+
+PLACES = places(UP_MBIT, DOWN_MBIT, DELAY_MS)
 INTERFACE = "to-m1"
 """Of the router, towards the modem."""
 
@@ -54,7 +68,8 @@ def tried(place: Place, margin: float | None, before: Run, directory: Path) -> S
 
 def experiment(place: Place) -> str:
     """The experiment file of the path."""
-    return PATH.format(title="A line whose queue is cured", home="", wan="", line=place.line, delay='delay = "10ms"')
+    delay = f'delay = "{place.delay_ms:g}ms"'
+    return PATH.format(title="A line whose queue is cured", home="", wan="", line=place.line, delay=delay)
 
 
 def row(each: Compared) -> tuple[str, bool]:
@@ -72,10 +87,19 @@ def main(arguments: Sequence[str]) -> int:
     """Cure every place and print a table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--margin", type=float, action="append", help="margins to try (default: the usual one)")
+    parser.add_argument("--up", type=float, default=UP_MBIT, help=f"Mbit/s (default: {UP_MBIT:g})")
+    parser.add_argument("--down", type=float, default=DOWN_MBIT, help=f"Mbit/s (default: {DOWN_MBIT:g})")
+    parser.add_argument("--delay", type=float, default=DELAY_MS, help=f"ms each way (default: {DELAY_MS:g})")
+    parser.add_argument("--phase", choices=("upload", "download"), help="only places that load this direction alone")
     options = parser.parse_args(arguments)
+    chosen = [
+        place
+        for place in places(options.up, options.down, options.delay)
+        if options.phase is None or place.phases == (options.phase,)
+    ]
     failed = 0
     print("| queue | margin | direction | before (ms, p95) | after | goodput left |\n|---|---|---|---|---|---|")
-    for place in PLACES:
+    for place in chosen:
         with tempfile.TemporaryDirectory() as name:
             before = measure("guest", 1, place.phases, FLOWS, experiment(place), Path(name))
             for margin in options.margin or [None]:

@@ -15,14 +15,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from bufferscope.engines.live.program import program
 from bufferscope.interop.live.measuring import read_events
 from bufferscope.store.run import Run
 from bufferscope.store.verdict import Direction
-from bufferscope.studies.modelling.fitting import LineFit, fit, modelled
+from bufferscope.studies.modelling.fitting import LineFit, fit
 from bufferscope.studies.modelling.line import MANAGED, LineModel
 from bufferscope.studies.modelling.measured import PhaseResult, of_live
+from bufferscope.studies.modelling.predicting import Prediction, predicted
 
 PAGE = Path(__file__).parents[2] / "docs" / "model.md"
 BEGIN, END = "<!-- Written by scripts/live/predictions.py. -->", "<!-- Up to here. -->"
@@ -37,6 +39,8 @@ CHANGES = {
 }
 OF_ENGINE: Mapping[str, Sequence[str]] = {"guest": tuple(CHANGES), "host": ("shorter",)}
 """The kernel of this machine may have neither cake nor fq_codel."""
+NAMES = ("p50", "p95", "bounds", "unknown", "goodput")
+"""Those of the answers, in the order of the table."""
 FRAME = 1514
 PATH = """
 title = "{title}"
@@ -88,25 +92,43 @@ class Plan:
 
 
 @dataclass(frozen=True)
+class Answer:
+    """A number of a trial."""
+
+    name: str
+    """`p50`, `p95` (a number), `bounds` (of the p95), `unknown` (shares of lost probes instead of it), `goodput`."""
+    predicted: float | tuple[float, float] | None
+    measured: float | None
+    is_right: bool | None
+    """None if nothing was predicted."""
+
+
+@dataclass(frozen=True)
 class Predicted:
     """A trial."""
 
     plan: Plan
     fits: bool
     before: PhaseResult | None = None
-    predicted: PhaseResult | None = None
+    predicted: Prediction | None = None
     measured: PhaseResult | None = None
     error: str = ""
 
-    def pairs(self) -> Iterable[tuple[str, float | None, float | None, bool]]:
-        """Each number: its name, predicted, measured again, and whether they agree."""
+    def answers(self) -> Iterable[Answer]:
+        """Each number that was predicted, and measured again."""
         if self.predicted is None or self.measured is None:
             return
-        for name in ("p50_ms", "p95_ms"):
-            pair = getattr(self.predicted, name), getattr(self.measured, name)
-            yield name, *pair, agrees(*pair, WITHIN_MS)
-        rates = self.predicted.goodput_mbit.get(self.plan.way), self.measured.goodput_mbit.get(self.plan.way)
-        yield "goodput_mbit", *rates, agrees(*rates, 0.0)
+        made, again = self.predicted, self.measured
+        yield Answer("p50", made.result.p50_ms, again.p50_ms, agrees(made.result.p50_ms, again.p50_ms, WITHIN_MS))
+        if made.tail == "bounds" and made.p95_range_ms:
+            (least, most), found = made.p95_range_ms, again.p95_ms
+            yield Answer("bounds", made.p95_range_ms, found, found is not None and least <= found <= most)
+        elif made.tail == "unknown":
+            yield Answer("unknown", made.lost_range, again.p95_ms, None)
+        else:
+            yield Answer("p95", made.result.p95_ms, again.p95_ms, agrees(made.result.p95_ms, again.p95_ms, WITHIN_MS))
+        rates = made.result.goodput_mbit.get(self.plan.way), again.goodput_mbit.get(self.plan.way)
+        yield Answer("goodput", *rates, agrees(*rates, 0.0))
 
 
 def agrees(predicted: float | None, measured: float | None, least: float) -> bool:
@@ -230,35 +252,39 @@ def tried(plan: Plan) -> Predicted:
             if not fitted.fits:
                 return Predicted(plan, fits=False, before=phase.measured)
             model, kbit = changed(plan, fitted)
-            predicted = modelled(model, phase.phase)
+            made = predicted(model, phase.phase)
             again = of_live(measured(plan, experiment(plan, plan.change, kbit), directory))
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         return Predicted(plan, fits=False, error=str(error)[-200:])
-    return Predicted(plan, True, phase.measured, predicted, again.phases[0].result)
+    return Predicted(plan, True, phase.measured, made, again.phases[0].result)
 
 
 def table(rows: Sequence[Predicted]) -> str:
     """What docs/model.md says of the trials."""
     lines = [
-        "| kernel | change | trials | models that fit | p50 | p95 | goodput |",
-        "|---|---|---|---|---|---|---|",
+        "| kernel | change | trials | models that fit | p50 | p95 | bounds of p95 | p95 not known | goodput |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for engine in OF_ENGINE:
         for change, text in CHANGES.items():
             own = [each for each in rows if (each.plan.engine, each.plan.change) == (engine, change)]
             if not own:
                 continue
-            fitting = [each for each in own if each.predicted]
-            cells = [
-                f"{sum(pair[3] for each in fitting for pair in each.pairs() if pair[0] == name)} of {len(fitting)}"
-                for name in ("p50_ms", "p95_ms", "goodput_mbit")
-            ]
+            answers = [answer for each in own for answer in each.answers()]
+            cells = [_cell([each for each in answers if each.name == name]) for name in NAMES]
             where = "guest" if engine == "guest" else "this machine"
-            lines.append(f"| {where} | {text} | {len(own)} | {len(fitting)} | {' | '.join(cells)} |")
+            fitting = sum(each.predicted is not None for each in own)
+            lines.append(f"| {where} | {text} | {len(own)} | {fitting} | {' | '.join(cells)} |")
     failed = [each for each in rows if each.error]
     if failed:
         lines += ["", f"{len(failed)} trials did not run to their end."]
     return "\n".join(lines)
+
+
+def _cell(found: Sequence[Answer]) -> str:
+    """How many of these answers are right, or how many there are of those that tell nothing."""
+    told = [each.is_right for each in found if each.is_right is not None]
+    return f"{sum(told)} of {len(told)}" if told else str(len(found) or "")
 
 
 def written(page: str, rows: Sequence[Predicted]) -> str:
@@ -270,13 +296,22 @@ def written(page: str, rows: Sequence[Predicted]) -> str:
     return f"{before}{BEGIN}\n\n{table(rows)}\n\n{END}{after}"
 
 
-def from_row(row: Mapping[str, object]) -> Predicted:
+def from_row(row: Mapping[str, Any]) -> Predicted:
     """A trial as `--rows` wrote it."""
-    results = {
-        key: None if row[key] is None else PhaseResult(**row[key])  # type: ignore[arg-type]
-        for key in ("before", "predicted", "measured")
+    results: dict[str, Any] = {
+        key: None if row[key] is None else PhaseResult(**row[key]) for key in ("before", "measured")
     }
-    return Predicted(**{**row, **results, "plan": Plan(**row["plan"])})  # type: ignore[arg-type]
+    made: dict[str, Any] | None = row["predicted"]
+    if made is not None:
+        bounds = made["p95_range_ms"]
+        results["predicted"] = Prediction(
+            PhaseResult(**made["result"]), None if bounds is None else tuple(bounds), tuple(made["lost_range"])
+        )
+    return Predicted(**{**row, **results, "plan": Plan(**row["plan"])})
+
+
+def _is_wanted(wanted: str | None, found: str) -> bool:
+    return wanted in (None, found)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -286,6 +321,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--first", type=int, required=True, help="the first seed")
     parser.add_argument("--seeds", type=int, default=12, help="trials of each engine (default: 12)")
     parser.add_argument("--change", choices=tuple(CHANGES), help="only trials with this change; others of --rows stay")
+    parser.add_argument("--way", choices=("up", "down"), help="only trials of this direction; others of --rows stay")
     parser.add_argument("--jobs", type=int, default=1, help="trials at the same time (default: 1)")
     parser.add_argument("--rows", type=Path, help="a file with a line of JSON per trial; those in it are not run again")
     parser.add_argument("--page", type=Path, default=PAGE, help="the page whose table is written")
@@ -299,18 +335,22 @@ def main(arguments: Sequence[str]) -> int:
         for engine in options.engine or OF_ENGINE
         for seed in range(options.first, options.first + options.seeds)
     ]
-    plans = [plan for plan in plans if options.change in (None, plan.change) or plan in known]
+    wanted = (options.change, options.way)
+    plans = [plan for plan in plans if plan in known or all(map(_is_wanted, wanted, (plan.change, plan.way)))]
     rows: list[Predicted] = []
     with ThreadPoolExecutor(options.jobs) as pool:
         for row in pool.map(lambda plan: known.get(plan) or tried(plan), plans):
             rows.append(row)
-            shown = ", ".join(f"{name} {a} {b}{'' if good else ' WRONG'}" for name, a, b, good in row.pairs())
+            shown = ", ".join(
+                f"{each.name} {each.predicted} {each.measured}{' WRONG' if each.is_right is False else ''}"
+                for each in row.answers()
+            )
             print(f"{row.plan}: {shown or row.error or 'does not fit'}", file=sys.stderr, flush=True)
             if file is not None and row.plan not in known:
                 with file.open("a", encoding="utf-8") as appended:
                     appended.write(json.dumps(asdict(row)) + "\n")
     options.page.write_text(written(options.page.read_text(encoding="utf-8"), rows), encoding="utf-8")
-    return int(not all(pair[3] for row in rows for pair in row.pairs()))
+    return int(any(each.is_right is False for row in rows for each in row.answers()))
 
 
 if __name__ == "__main__":

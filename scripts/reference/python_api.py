@@ -58,8 +58,8 @@ CLASSES: Mapping[str, tuple[type, ...]] = {
     "Choices": (choice.Choice, choice.MeasuredCandidate),
     "Cures": (bs.Advice, bs.Step, bs.ShaperRate, bs.LocatedQueue),
     "Models of lines": (
-        bs.LineFit, bs.HeldPhase, bs.LineModel, bs.ModelledQueue, bs.MeasuredLine, bs.MeasuredDirection,
-        bs.MeasuredPhase, bs.PhaseResult, bs.QueueEvidence, bs.ShapedLine,
+        bs.LineFit, bs.HeldPhase, bs.LineModel, bs.LoadOpening, bs.ModelledQueue, bs.MeasuredLine, bs.MeasuredDirection,
+        bs.MeasuredPhase, bs.PhaseResult, bs.Prediction, bs.QueueEvidence, bs.ShapedLine,
     ),
     "Sizes": (sizing.Sizing, equations.EquationResult, search.SimulatedSizing, search.MeasuredQueue, QueueSetting),
 }  # fmt: skip

@@ -4,10 +4,12 @@ The paths are drawn at random (`lines.hidden`), and simulated. Their structure d
 differ by direction, queues have limits in packets or bytes, and some paths have jitter.
 """
 
+import dataclasses
 import json
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import cures
@@ -19,11 +21,13 @@ from livestreams import SECOND
 
 import bufferscope as bs
 from bufferscope.base.errors import InputError
+from bufferscope.cli.models import sentence
 from bufferscope.interop.live.measuring import read_events
 from bufferscope.model.experiment import load
 from bufferscope.store.run import Run
 from bufferscope.studies.modelling.fitting import LineFit, fit, fits
-from bufferscope.studies.modelling.measured import of_live
+from bufferscope.studies.modelling.measured import PhaseResult, of_live
+from bufferscope.studies.modelling.predicting import NEAR, TAIL, Prediction, summarised
 from bufferscope.studies.modelling.shaping import shaped
 
 Cli = Callable[..., Answer]
@@ -35,6 +39,8 @@ FITTING = 0.9
 PREDICTED, CLOSE_MS = 0.15, 2.0
 TAILS = 0.95
 """The part of the predictions whose 95th percentile is as close, if simulations of the model agree about it."""
+BOUNDED = 0.8
+"""The part of the other predictions within whose bounds it is."""
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +70,7 @@ def test_models_behave_as_the_paths_did(held: list[tuple[lines.HiddenPath, Run, 
 
 
 def test_a_shaper_does_what_the_model_predicts(held: list[tuple[lines.HiddenPath, Run, LineFit]]) -> None:
-    tails = []
+    tails, bounded = [], []
     for path, _, fitted in held:
         for phase in fitted.phases if fitted.fits else ():
             predicted = shaped(fitted, phase)
@@ -72,18 +78,43 @@ def test_a_shaper_does_what_the_model_predicts(held: list[tuple[lines.HiddenPath
                 continue
             way = "up" if phase.kind == "upload" else "down"
             probes = path.simulated(way, predicted.kbit).probes
-            during = pl.col("sent_ns").is_between(lines.IDLE_S * SECOND, (lines.IDLE_S + lines.LOADED_S - 1) * SECOND)
+            during = pl.col("sent_ns").is_between(lines.IDLE_S * SECOND, (lines.IDLE_S + lines.LOADED_S) * SECOND)
             trips = probes.filter(during)["rtt_ns"]
             true_ms = [(trips.quantile(part, "linear") or 0) / 1e6 for part in (0.5, 0.95)]
             close = [pytest.approx(each, rel=PREDICTED, abs=CLOSE_MS) for each in true_ms]
             assert predicted.result.p50_ms == close[0], (path.settings, way)
-            shortest, longest = predicted.p95_range_ms or (0.0, float("inf"))
-            assert (predicted.p95_range_ms is None) == (predicted.result.p95_ms is None)
-            assert shortest <= (predicted.result.p95_ms or shortest) <= longest
-            if predicted.result.p95_ms and longest - shortest <= PREDICTED * predicted.result.p95_ms:
+            if predicted.tail == "number":
                 tails.append(predicted.result.p95_ms == close[1])
+            elif predicted.tail == "bounds" and predicted.p95_range_ms:
+                shortest, longest = predicted.p95_range_ms
+                bounded.append(shortest <= true_ms[1] <= longest)
+            else:
+                assert predicted.result.p95_ms is None
+                assert predicted.lost_range[1] >= 1 - TAIL - NEAR
     assert tails
     assert sum(tails) >= TAILS * len(tails) - 1
+    assert sum(bounded) >= BOUNDED * len(bounded) - 1
+
+
+def test_a_percentile_that_is_not_known_is_no_number(held: list[tuple[lines.HiddenPath, Run, LineFit]]) -> None:
+    fitted, made = next((fitted, made) for _, _, fitted in held if (made := shaped(fitted, fitted.phases[0])))
+    one = PhaseResult(20.0, 60.0, {"down": 9.0}, 0.0)
+    apart = replace(one, p95_ms=90.0)
+    few, some, many = (replace(one, lost=lost) for lost in (0.02, 0.04, 0.08))
+    cases: list[tuple[list[PhaseResult], str, float | None, str]] = [
+        ([one, one, few], "number", 60.0, "would take 60 ms (round trip, p95) instead of"),
+        ([one, one, apart], "bounds", 60.0, "would take 60 to 90 ms (round trip, p95) instead of"),
+        ([one, one, some], "unknown", None, "20 ms (round trip, p50), by the model. It cannot tell their p95"),
+        ([one, one, many], "unknown", None, "because 0.0 to 8.0 % of them are lost"),
+        ([replace(many, p95_ms=None)] * 3, "lost", None, "because 8.0 to 8.0 % of them are lost"),
+    ]
+    for found, tail, p95_ms, said in cases:
+        prediction = summarised(found)
+        assert (prediction.tail, prediction.result.p95_ms) == (tail, p95_ms)
+        whole = replace(
+            made, **{field.name: getattr(prediction, field.name) for field in dataclasses.fields(Prediction)}
+        )
+        assert said in sentence(fitted, fitted.phases[0], whole)
 
 
 def test_the_file_is_an_experiment_of_its_own(cli: Cli, tmp_path: Path) -> None:

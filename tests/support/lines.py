@@ -18,6 +18,8 @@ from bufferscope.store.memory import MemoryRun
 from bufferscope.store.run import Run
 
 LOADED_S, IDLE_S = 10, 3
+ANSWERED_S = 1
+"""How much longer paths are simulated, until the last probes are answered."""
 PATH = """
 title = "A path"
 duration = "{duration}s"
@@ -84,7 +86,7 @@ class HiddenPath:
             "shaper_up": _shaper("forward", shapers.get("up"), "") if shapers else "",
             "shaper_down": _shaper("reverse", shapers.get("down"), ", ingress = true") if shapers else "",
         }
-        text = PATH.format(duration=IDLE_S + LOADED_S, loads=load, **shaped, **self.settings)
+        text = PATH.format(duration=IDLE_S + LOADED_S + ANSWERED_S, loads=load, **shaped, **self.settings)
         return Simulation(text, seed=seed).finish()
 
 
@@ -143,7 +145,7 @@ def _phases(run: MemoryRun, path: HiddenPath, way: str) -> tuple[dict[str, Any],
     idle = {"kind": "idle", "start_ns": BEGIN, "end_ns": BEGIN + begin, "levelled": None, **empty}
     loaded = {"kind": kind, "start_ns": BEGIN + begin, "end_ns": BEGIN + end, "levelled": True, **empty}
     for phase, first, last in ((idle, 0, begin), (loaded, begin, end)):
-        rows = run.probes.filter(pl.col("sent_ns").is_between(first, last - SECOND // 2, closed="left"))
+        rows = run.probes.filter(pl.col("sent_ns").is_between(first, last, closed="left"))
         columns = rows.select("sent_ns", "rtt_ns", "owd_up_ns", "owd_down_ns")
         phase["echoes"] = [
             {"t_ns": BEGIN + sent, "rtt_ns": rtt, "up_ns": up, "down_ns": down, "lost": None if rtt else _lost(up)}
@@ -152,14 +154,14 @@ def _phases(run: MemoryRun, path: HiddenPath, way: str) -> tuple[dict[str, Any],
         phase |= {"flows": [], "goodput": []}
     names = run.flows["flow"].unique().sort().to_list()
     for number, name in enumerate(names):
-        rows = run.flows.filter((pl.col("flow") == name) & (pl.col("t_ns") >= begin))
+        rows = run.flows.filter((pl.col("flow") == name) & pl.col("t_ns").is_between(begin, end))
         for t_ns, srtt, least, sent in rows.select("t_ns", "srtt_ns", "min_rtt_ns", "delivered_bytes").iter_rows():
             sample = {"t_ns": BEGIN + t_ns, "direction": way, "flow": number, "srtt_ns": srtt, "min_rtt_ns": least}
             loaded["flows"].append({**sample, "delivered_bytes": sent, "busy_us": (t_ns - begin) // 1000})
     total: dict[int, int] = {}
     for name in names:
         for t_ns, sent in run.flows.filter(pl.col("flow") == name).select("t_ns", "delivered_bytes").iter_rows():
-            if t_ns >= begin:
+            if begin <= t_ns <= end:
                 total[t_ns] = total.get(t_ns, 0) + (sent or 0)
     loaded["goodput"] = [
         {"t_ns": BEGIN + t_ns, "direction": way, "bytes": count} for t_ns, count in sorted(total.items())

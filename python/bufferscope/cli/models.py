@@ -15,10 +15,9 @@ from bufferscope.store.run import Run
 from bufferscope.studies.modelling.fitting import HeldPhase, LineFit
 from bufferscope.studies.modelling.line import LOADS, SIDES, ModelledQueue
 from bufferscope.studies.modelling.measured import PhaseResult
-from bufferscope.studies.modelling.shaping import SIMULATIONS, ShapedLine
+from bufferscope.studies.modelling.predicting import SIMULATIONS
+from bufferscope.studies.modelling.shaping import ShapedLine
 
-SPREAD = 0.15
-"""Simulations that differ by more than this part are shown with their bounds."""
 NAMES = {"up": "Upload", "down": "Download"}
 
 
@@ -57,19 +56,25 @@ def sentence(fitted: LineFit, chosen: HeldPhase, predicted: ShapedLine) -> str:
     rates = " and ".join(f"{kbit / 1000:.3g} Mbit/s {way}" for way, kbit in predicted.kbit.items())
     places = {fitted.line.directions[way].place for way in predicted.kbit}
     where = "this machine" if places and places <= set(OWN) else "the router"
-    return (
-        f"With cake on {where} at {rates}, packets of a call during this {PHASES[chosen.kind]} would take "
-        f"{_shown(predicted.result.p95_ms)} ms (round trip, p95{_range(predicted)}) instead of "
-        f"{_shown(predicted.before.p95_ms)}, by the model."
-    )
+    load = PHASES[chosen.kind]
+    return f"With cake on {where} at {rates}, packets of a call during this {load} would {_fate(predicted)}"
 
 
-def _range(predicted: ShapedLine) -> str:
-    """Between which bounds a percentile is that differs from run to run."""
-    bounds, middle = predicted.p95_range_ms, predicted.result.p95_ms
-    if bounds is None or middle is None or bounds[1] - bounds[0] <= SPREAD * middle:
-        return ""
-    return f"; {_shown(bounds[0])} to {_shown(bounds[1])} in {SIMULATIONS} simulations"
+def _fate(predicted: ShapedLine) -> str:
+    """How long packets take with the shapers and without, as far as that is known."""
+    instead = f"instead of {_shown(predicted.before.p95_ms)}, by the model."
+    least, most = predicted.lost_range
+    lost = f"{100 * least:.1f} to {100 * most:.1f} % of them are lost"
+    if predicted.tail == "lost":
+        return f"have no round trip (p95), because {lost}, by the model."
+    if predicted.tail == "unknown" or predicted.p95_range_ms is None:
+        median = f"take {_shown(predicted.result.p50_ms)} ms (round trip, p50), by the model"
+        return f"{median}. It cannot tell their p95, because {lost}."
+    if predicted.tail == "bounds":
+        shortest, longest = (_shown(each) for each in predicted.p95_range_ms)
+        why = f"The first burst of the connections decides: the bounds are those of {SIMULATIONS} simulations."
+        return f"take {shortest} to {longest} ms (round trip, p95) {instead} {why}"
+    return f"take {_shown(predicted.result.p95_ms)} ms (round trip, p95) {instead}"
 
 
 def document(runs: Sequence[Run], fitted: LineFit, file: Path, predicted: ShapedLine | None) -> dict[str, object]:
@@ -109,6 +114,8 @@ def document(runs: Sequence[Run], fitted: LineFit, file: Path, predicted: Shaped
             "before": _result(predicted.before),
             **_result(predicted.result),
             "rtt_p95_range_ms": predicted.p95_range_ms,
+            "rtt_p95_kind": predicted.tail,
+            "lost_range": predicted.lost_range,
         }
         if predicted
         else None,

@@ -45,6 +45,8 @@ WITHIN_MS = 2.0
 """... or by this time."""
 LEAST_LIMIT = 3028
 """Two frames."""
+ANSWERED_S = 1.0
+"""How much longer than the load a simulation runs at least: until the last probes are answered."""
 UNMEASURED_BPS = 1e9
 """The rate of a direction that was not measured."""
 
@@ -227,28 +229,30 @@ def _lost_apart(want: PhaseResult, have: PhaseResult) -> int:
 
 def modelled(model: LineModel, phase: MeasuredPhase, seed: int = 1) -> PhaseResult:
     """The numbers of a phase in a simulation."""
-    run = Simulation(text(model, phase.kind, phase.load_s), seed=seed).finish()
+    longer_s = max(ANSWERED_S, 2 * (phase.result.p95_ms or 0) / 1000)
+    run = Simulation(text(model, phase.kind, phase.load_s, longer_s), seed=seed).finish()
     return result(run, phase.kind, phase.load_s, phase.trips)
 
 
 def result(run: MemoryRun, kind: PhaseKind, load_s: float, of: Trips = "probes") -> PhaseResult:
     """The numbers of a simulated phase, over the same times as those of a measured one."""
     begin = round(IDLE_S * SECOND)
-    steady = begin + round(min(load_s / 5, 2.0) * SECOND)
+    steady, end = begin + round(min(load_s / 5, 2.0) * SECOND), begin + round(load_s * SECOND)
+    lost = None
     if of == "flows":
-        found = run.flows.filter(pl.col("t_ns") >= steady)["srtt_ns"].drop_nulls()
+        found = run.flows.filter(pl.col("t_ns").is_between(steady, end))["srtt_ns"].drop_nulls()
     else:
-        trips = run.probes.filter((pl.col("probe") == "ping") & (pl.col("sent_ns") >= begin))["rtt_ns"]
-        found = trips.head(max(len(trips) - 50, 0)).fill_null(2**62)  # in the last second, answers may be under way
-    values = [found.quantile(part, "linear") for part in (0.5, 0.95)]
+        found = run.probes.filter((pl.col("probe") == "ping") & pl.col("sent_ns").is_between(begin, end))["rtt_ns"]
+        lost = found.null_count() / max(len(found), 1)
+    values = [found.fill_null(2**62).quantile(part, "linear") for part in (0.5, 0.95)]
     known = [None if value is None or value > 1e15 else value / 1e6 for value in values]
-    rates = {way: _goodput(run, way, steady) for way in LOADS[kind]}
-    return PhaseResult(known[0], known[1], rates)
+    rates = {way: _goodput(run, way, steady, end) for way in LOADS[kind]}
+    return PhaseResult(known[0], known[1], rates, lost)
 
 
-def _goodput(run: MemoryRun, way: Direction, begin: int) -> float:
+def _goodput(run: MemoryRun, way: Direction, begin: int, end: int) -> float:
     name = {"up": "upload", "down": "download"}[way]
-    rows = run.flows.filter(pl.col("flow").str.starts_with(f"{name}/") & (pl.col("t_ns") >= begin))
+    rows = run.flows.filter(pl.col("flow").str.starts_with(f"{name}/") & pl.col("t_ns").is_between(begin, end))
     each = rows.group_by("flow").agg(
         bits=8 * (pl.col("delivered_bytes").last() - pl.col("delivered_bytes").first()),
         seconds=(pl.col("t_ns").last() - pl.col("t_ns").first()) / SECOND,

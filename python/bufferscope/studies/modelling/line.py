@@ -47,6 +47,20 @@ class ModelledQueue:
 
 
 @dataclass(frozen=True)
+class LoadOpening:
+    """How the connections of a load begin. Slow start, and with it the first burst, depends on it.
+
+    A port with a rate at the sender lets packets of connections that begin together alternate, because of TCP small
+    queues. Without one, the first window of each connection stays together, as segmentation offload keeps it.
+    """
+
+    stagger_ms: float = 0.0
+    """The time between the starts of two connections, in ms."""
+    has_ports: bool = False
+    """Whether the ports of the two hosts have a rate of 1 Gbit/s; otherwise they send at once."""
+
+
+@dataclass(frozen=True)
 class LineModel:
     """The whole path, and the load of the test."""
 
@@ -66,27 +80,31 @@ class LineModel:
     """The part of a frame that is payload."""
     shapers: Mapping[Direction, int] = field(default_factory=dict)
     """Rates of shapers (cake) on the router, in kbit/s."""
+    opening: LoadOpening = LoadOpening()
+    """How the connections of the load begin, which no measurement shows exactly."""
 
 
-def text(model: LineModel, kind: PhaseKind, load_s: float) -> str:
-    """The experiment file with the load of one phase."""
+def text(model: LineModel, kind: PhaseKind, load_s: float, longer_s: float = 0.0) -> str:
+    """The experiment file with the load of one phase; it runs `longer_s` longer than that."""
     document: dict[str, object] = {
         "title": f"Model of the line {model.name}: {kind}",
         "description": "Fitted by bufferscope model to a measurement.",
         "figures": ["rtt", "goodput_delay", "rtt_cdf"],
-        "duration": f"{IDLE_S + load_s:g}s",
+        "duration": f"{IDLE_S + load_s + longer_s:g}s",
         "warmup": f"{IDLE_S + min(load_s / 5, 2.0):g}s",
     }
     half = f"{max(model.rtt_ns // 2, 0)}ns"
+    port = {"rate": FAST} if model.opening.has_ports else {}
+    stagger = {"stagger": f"{model.opening.stagger_ms:g}ms"} if model.opening.stagger_ms else {}
     links: list[dict[str, object]] = [
-        {"name": "home", "ends": ["laptop", "router"], "rate": FAST, **_shaper(model, "down", "reverse")},
-        {"name": "wan", "ends": ["router", "modem"], "rate": FAST, **_shaper(model, "up", "forward")},
+        {"name": "home", "ends": ["laptop", "router"], **port, **_shaper(model, "down", "reverse")},
+        {"name": "wan", "ends": ["router", "modem"], **_shaper(model, "up", "forward")},
         {
             "name": "line",
             "ends": ["modem", "provider"],
             **{SIDES[way]: {"rate": _rate_of(queue), "queue": _queue_of(queue)} for way, queue in model.queues.items()},
         },
-        {"name": "path", "ends": ["provider", "server"], "rate": FAST, "delay": half, **_wire(model)},
+        {"name": "path", "ends": ["provider", "server"], **port, "delay": half, **_wire(model)},
     ]
     traffic: list[dict[str, object]] = [
         {
@@ -97,6 +115,7 @@ def text(model: LineModel, kind: PhaseKind, load_s: float) -> str:
             "flows": model.flows[way],
             "congestion": model.congestion,
             "start": f"{IDLE_S:g}s",
+            **stagger,
         }
         for way in LOADS[kind]
     ]
@@ -131,7 +150,7 @@ def _shaper(model: LineModel, way: Direction, side: str) -> dict[str, object]:
     if way not in model.shapers:
         return {}
     shaper = {"qdisc": "cake", "bandwidth": f"{model.shapers[way]}kbit", **({"ingress": True} if way == "down" else {})}
-    return {side: {"queue": shaper}}
+    return {side: {"rate": FAST, "queue": shaper}}
 
 
 def _rate(bits_per_second: float) -> str:

@@ -44,6 +44,8 @@ class PhaseResult:
     """The 95th percentile of the same, in ms."""
     goodput_mbit: dict[Direction, float]
     """The mean goodput of each loaded direction, in Mbit/s; empty if it was not measured."""
+    lost: float | None = None
+    """The part of the probes that were lost; None without probes."""
 
 
 @dataclass(frozen=True)
@@ -246,7 +248,7 @@ def _result(phase: PhaseVerdict) -> PhaseResult:
         for each in phase["numbers"]["directions"]
         if each["loaded"] and each["goodput"]
     }
-    return PhaseResult(_ms(loaded["p50_ns"]), _ms(loaded["p95_ns"]), rates)
+    return PhaseResult(_ms(loaded["p50_ns"]), _ms(loaded["p95_ns"]), rates, loaded["lost"] / max(loaded["count"], 1))
 
 
 def _length_s(live: LiveMeasurement, phase: PhaseVerdict) -> float:

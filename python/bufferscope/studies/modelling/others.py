@@ -159,6 +159,7 @@ def of_other(
         result = _result(
             times,
             {load.way: load.goodput_bps / 1e6 for load in together},
+            trips,
         )
         phases.append(MeasuredPhase(kind, min((end - begin) / SECOND, LONGEST_S), result, trips))
         for load in together:
@@ -191,7 +192,7 @@ def _of_probes(run: RunRecords, given: GivenRates | None) -> MeasuredLine:
     ]
     rtt_ns, jitter_ns = _idle(run, probe, loaded.start_ns, notes)
     times = _answers(run, probe, loaded)
-    result = _result(times, {})
+    result = _result(times, {}, "probes")
     frame_bps = given.mbit[way] * 1e6
     evidence = _of_added(_added_ns(times, rtt_ns), None, way)
     direction = MeasuredDirection(
@@ -307,8 +308,9 @@ def _idle(run: RunRecords, probe: str | None, loaded_ns: int, notes: list[str]) 
     return least, 0
 
 
-def _result(times: pl.Series, goodput_mbit: dict[Direction, float]) -> PhaseResult:
-    return PhaseResult(_percentile(times, 0.5), _percentile(times, 0.95), goodput_mbit)
+def _result(times: pl.Series, goodput_mbit: dict[Direction, float], trips: Trips) -> PhaseResult:
+    lost = times.null_count() / max(len(times), 1) if trips == "probes" else None
+    return PhaseResult(_percentile(times, 0.5), _percentile(times, 0.95), goodput_mbit, lost)
 
 
 def _percentile(times: pl.Series, part: float) -> float | None:
