@@ -230,7 +230,7 @@ ROTTEN: dict[str, tuple[Callable[[Path], object], str]] = {
         "payload_bytes: missing",
     ),
     "a ring of no size": (
-        lambda run: change(run, lambda meta: meta["scenario"]["links"][0]["reverse"].update(ring={"bql": True})),
+        lambda run: change(run, lambda meta: meta["scenario"]["links"][0]["reverse"].update(ring={"bql": None})),
         "scenario.links[0].reverse.ring.size_packets: missing",
     ),
     "a ring that limits its bytes or not": (

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import NoneType, UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 
 @dataclass
@@ -25,7 +25,7 @@ def hold(value: object, kind: Any, where: str = "", open_to_more: tuple[Any, ...
     origin, arguments = get_origin(kind), get_args(kind)
     if is_typeddict(kind):
         return _table(value, kind, where, open_to_more)
-    if origin is UnionType:
+    if origin in (Union, UnionType):
         return min(
             (hold(value, each, where, open_to_more) for each in arguments), key=lambda held: len(held.differences)
         )

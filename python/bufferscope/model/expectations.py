@@ -2,12 +2,14 @@
 
 from typing import NotRequired, TypedDict
 
+from bufferscope.base.bounded import Interval, Positive, Whole
+
 
 class MetricPosition(TypedDict):
     """Where a metric is taken: the position of a point, and of the point that it is divided by, if it is."""
 
-    point: int
-    relative_to: int | None
+    point: Whole
+    relative_to: Whole | None
 
 
 class BandComparison(MetricPosition):
@@ -22,7 +24,7 @@ class ExpectationEntry(TypedDict):
     metric: str
     says: str
     figure: NotRequired[str | None]
-    band: list[float | None]
+    band: Interval
     """Its ends; None for an infinite one."""
     differs: str | None
     where: dict[str, str]
@@ -32,7 +34,7 @@ class ExpectationEntry(TypedDict):
     not_applicable: str | None
     group: NotRequired[str]
     """The group of the population whose members it is about; missing if it is about all."""
-    share_in: NotRequired[list[float | None]]
+    share_in: NotRequired[Interval]
     """If given, the measurement is the share of the runs whose metric lies between these ends."""
-    number: NotRequired[int]
+    number: NotRequired[Positive]
     """Its position in the file, from 1; `run.json` has only the expectations about its point."""

@@ -16,6 +16,7 @@ from typing import Any, NotRequired, TypedDict
 
 from bufferscope import _core
 from bufferscope.base import reading
+from bufferscope.base.bounded import Name, Whole
 from bufferscope.base.errors import ExperimentError, InputError, printable
 from bufferscope.model import metric_names as naming
 from bufferscope.model.expectations import ExpectationEntry
@@ -68,7 +69,7 @@ LARGEST_FILE_BYTES = 1 << 20
 class SweepAxis(TypedDict):
     """The number and a digest of a swept key's values: equal sweeps have equal axes."""
 
-    values: int
+    values: Whole
     digest: str
 
 
@@ -84,7 +85,7 @@ class PopulationWords(TypedDict):
 class DrawnMember(TypedDict):
     """What was drawn for a member of a population."""
 
-    group: str
+    group: Name
     values: dict[str, str]
     """The drawn values, path to value as an experiment file has it."""
 

@@ -7,6 +7,8 @@ what was observed: which echoes were lost on their way to the server, and how bu
 from collections.abc import Mapping
 from typing import Annotated, NotRequired, TypedDict
 
+from msgspec import Meta
+
 from bufferscope.store.typed import Count, Series, check_of
 from bufferscope.store.verdict import Direction, EndName, Episode, LiveVerdict, MonitorSummary, PhaseKind
 
@@ -72,9 +74,9 @@ class Flood(TypedDict):
     end_ns: int
     sent_packets: Count
     received_packets: Count
-    rtts: Annotated[list[list[int | None]], MOST_COUNTS]
+    rtts: Annotated[list[list[int | None]], Meta(max_length=MOST_COUNTS)]
     """The echoes in the meantime: when each was sent, and its round trip (null: no reply came)."""
-    received: Annotated[list[list[int]], MOST_COUNTS]
+    received: Annotated[list[list[int]], Meta(max_length=MOST_COUNTS)]
     """Times, and the bytes that had arrived by then."""
 
 
@@ -105,7 +107,7 @@ class LiveMeasurement(TypedDict):
     parameters: dict[str, object]
     ends: PathEnds
     phases: list[PhaseSummary]
-    floods: NotRequired[Annotated[list[Flood], MOST_FLOODS]]
+    floods: NotRequired[Annotated[list[Flood], Meta(max_length=MOST_FLOODS)]]
     """Only with `measure --flood`."""
     accuracy: Accuracy
     verdict: LiveVerdict

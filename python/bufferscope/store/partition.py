@@ -19,15 +19,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NotRequired, TypedDict, cast
+
+from msgspec import Meta
 
 from bufferscope import _core
+from bufferscope.base.bounded import matching
 from bufferscope.base.errors import StoreError
 from bufferscope.store import FORMAT, PARTIAL, RUNS, tables
-from bufferscope.store.metadata import FILE, Metadata, TableFile, checked
+from bufferscope.store.metadata import Metadata, TableFile, checked
 from bufferscope.store.reading import DAMAGED, check_directory, has_file, read_json
-from bufferscope.store.schema import Mismatch, SchemaCheck, items, matching, remembering
-from bufferscope.store.schema import table as table_of
+from bufferscope.store.required import Empty
+from bufferscope.store.schema import Check, Mismatch, remembering
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,18 +39,23 @@ RUN = "run"
 """The column with the number of a row's run."""
 LARGEST_RUNS_BYTES = 256 << 20
 """A bound above the size of `runs.json` for a few hundred runs of the largest scenarios."""
-_NAME: SchemaCheck = matching("[A-Za-z0-9][A-Za-z0-9._-]{0,254}", "a name of letters, digits, '.', '_' and '-'")
-_SHAPE = table_of(
-    {
-        "files": table_of(
-            {table: FILE for table in _core.TABLES if table not in _core.OPTIONAL_TABLES},
-            dict.fromkeys(_core.OPTIONAL_TABLES, FILE),
-        ),
-        "names": items(_NAME, least=1),
-        "common": table_of({}),
-        "own": items(table_of({}), least=1),
-    }
+_NAME = matching("[A-Za-z0-9][A-Za-z0-9._-]{0,254}", "a name of letters, digits, '.', '_' and '-'")
+_Files = TypedDict(  # type: ignore[misc]  # the tables are those of the native core
+    "_Files",
+    {table: NotRequired[TableFile] if table in _core.OPTIONAL_TABLES else TableFile for table in _core.TABLES},
 )
+
+
+class _Runs(TypedDict):
+    """The content of `runs.json`."""
+
+    files: _Files
+    names: Annotated[list[Annotated[str, _NAME]], Meta(min_length=1)]
+    common: Empty
+    own: Annotated[list[Empty], Meta(min_length=1)]
+
+
+_SHAPE = Check(_Runs)
 
 
 class RunFacts(NamedTuple):

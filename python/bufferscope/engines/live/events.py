@@ -12,7 +12,7 @@ from typing import Any, Literal, NoReturn, NotRequired, TypedDict, cast
 from bufferscope.base.errors import EngineError, printable
 from bufferscope.engines.live.observations import Observations, ObservedPhase
 from bufferscope.store.live import Accuracy, EndProgram
-from bufferscope.store.schema import Mismatch, SchemaCheck, plain
+from bufferscope.store.schema import Check, Mismatch, plain
 from bufferscope.store.typed import Count, check_of
 from bufferscope.store.verdict import Episode, LiveVerdict, MonitorSummary
 
@@ -145,7 +145,7 @@ Event = (
     | EndEvent
 )
 
-_CHECKS: Mapping[str, SchemaCheck] = {
+_CHECKS: Mapping[str, Check] = {
     "start": check_of(StartEvent),
     "queued": check_of(QueuedEvent),
     "phase": check_of(PhaseEvent),

@@ -6,6 +6,8 @@ bytes, rates bit/s. What is missing is not known.
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
+from msgspec import Meta
+
 from bufferscope.store.live import MOST_FLOODS, Flood, PathEnds
 from bufferscope.store.typed import Count
 from bufferscope.store.verdict import Direction, EndName, PhaseKind
@@ -105,21 +107,21 @@ class ObservedPhase(TypedDict):
     end_ns: int
     levelled: NotRequired[bool | None]
     load_failure: NotRequired[str | None]
-    echoes: NotRequired[Annotated[list[Echo], MOST_SAMPLES]]
-    tcp_probes: NotRequired[Annotated[list[TcpProbe], MOST_SAMPLES]]
-    ladder: NotRequired[Annotated[list[LadderProbe], MOST_SAMPLES]]
-    tcp_ladder: NotRequired[Annotated[list[LadderProbe], MOST_SAMPLES]]
+    echoes: NotRequired[Annotated[list[Echo], Meta(max_length=MOST_SAMPLES)]]
+    tcp_probes: NotRequired[Annotated[list[TcpProbe], Meta(max_length=MOST_SAMPLES)]]
+    ladder: NotRequired[Annotated[list[LadderProbe], Meta(max_length=MOST_SAMPLES)]]
+    tcp_ladder: NotRequired[Annotated[list[LadderProbe], Meta(max_length=MOST_SAMPLES)]]
     """SYNs of TCP with a limited TTL, from the client."""
-    stages: NotRequired[Annotated[list[StageDelay], MOST_SAMPLES]]
-    flows: NotRequired[Annotated[list[FlowSample], MOST_SAMPLES]]
-    goodput: NotRequired[Annotated[list[GoodputSample], MOST_SAMPLES]]
-    local: NotRequired[Annotated[list[LocalSample], MOST_SAMPLES]]
+    stages: NotRequired[Annotated[list[StageDelay], Meta(max_length=MOST_SAMPLES)]]
+    flows: NotRequired[Annotated[list[FlowSample], Meta(max_length=MOST_SAMPLES)]]
+    goodput: NotRequired[Annotated[list[GoodputSample], Meta(max_length=MOST_SAMPLES)]]
+    local: NotRequired[Annotated[list[LocalSample], Meta(max_length=MOST_SAMPLES)]]
 
 
 class Observations(TypedDict):
     """Everything that was observed."""
 
-    phases: Annotated[list[ObservedPhase], MOST_PHASES]
-    floods: NotRequired[Annotated[list[Flood], MOST_FLOODS]]
+    phases: Annotated[list[ObservedPhase], Meta(max_length=MOST_PHASES)]
+    floods: NotRequired[Annotated[list[Flood], Meta(max_length=MOST_FLOODS)]]
     ends: PathEnds
     parameters: NotRequired[dict[str, object]]

@@ -1,6 +1,7 @@
 """The workers of a cluster: whether they have our build, and which tasks each can carry out."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any, TypedDict, cast
 
 from distributed import Client
 from distributed.comm import CommClosedError
@@ -12,9 +13,18 @@ from bufferscope.running.cluster import worker
 from bufferscope.running.cluster.question import Question
 from bufferscope.running.cluster.words import named, one_line
 from bufferscope.running.job import Task
-from bufferscope.store.schema import Mismatch, items, optional, table, text
+from bufferscope.store.schema import Check, Mismatch
 
-_BUILD = table({"version": text, "fingerprint": text})
+
+class _Build(TypedDict):
+    """A worker's build of bufferscope."""
+
+    version: str
+    fingerprint: str
+
+
+_BUILD = Check(_Build)
+_AVAILABILITY, _UNABLE = Check(worker.EngineAvailability), Check(worker.Unable)
 
 
 class Workers:
@@ -72,9 +82,8 @@ class Workers:
         if isinstance(answers, Exception):
             return one_line(answers)
         try:
-            items(table({}), len(self._questions), len(self._questions))(answers, "answers")
-            assert isinstance(answers, list)
-            for (question, experiment), answer in zip(self._questions.items(), answers, strict=True):
+            listed = _list(answers, len(self._questions), "answers")
+            for (question, experiment), answer in zip(self._questions.items(), listed, strict=True):
                 _check_answer(answer, len(experiment.points))
                 if problem := self._note(address, question, answer):
                     return problem
@@ -104,10 +113,20 @@ def _first(addresses: Sequence[str]) -> str:
     return named(addresses[0]) + (f" (and {len(addresses) - 1} more)" if len(addresses) > 1 else "")
 
 
-def _check_answer(answer: Mapping[str, object], points: int) -> None:
+def _check_answer(answer: object, points: int) -> None:
     """Raise `Mismatch` if this is not a valid answer."""
-    known = {"identity": optional(text), "refusals": items(optional(text), points, points)}
-    table({"unable": text} if "unable" in answer else known)(answer, "answer")
+    if isinstance(answer, dict) and "unable" in answer:
+        _UNABLE(answer, "answer")
+    else:
+        _AVAILABILITY(answer, "answer")
+        _list(cast(worker.EngineAvailability, answer)["refusals"], points, "answer.refusals")
+
+
+def _list(found: object, length: int, where: str) -> list[Any]:
+    """A value that must be a list of this length; raises `Mismatch`."""
+    if not isinstance(found, list) or len(found) != length:
+        raise Mismatch(where, found, f"a list of {length}")
+    return found
 
 
 def _wrong_build(found: object) -> str | None:
