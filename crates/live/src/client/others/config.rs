@@ -2,6 +2,7 @@
 
 use hyper::Uri;
 use serde::Deserialize;
+use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::client::http::host_and_port;
 
@@ -45,8 +46,8 @@ struct Urls {
 
 /// Reads a configuration. The error says what is wrong with it.
 pub fn parse(bytes: &[u8]) -> Result<Config, String> {
-    let found: Document =
-        serde_json::from_slice(bytes).map_err(|error| format!("it is no such configuration: {error}"))?;
+    let found: Document = serde_json::from_slice(bytes)
+        .map_err(|error| format!("it is no such configuration: {:.200}", error.to_string()))?;
     match &found.version {
         Some(version) if version.as_u64() == Some(VERSION) => {}
         Some(version) => return Err(format!("found version {:.40}; known: {VERSION}", version.to_string())),
@@ -57,7 +58,7 @@ pub fn parse(bytes: &[u8]) -> Result<Config, String> {
         large: url("large_download_url", urls.large_download_url.or(urls.large_https_download_url))?,
         small: url("small_download_url", urls.small_download_url.or(urls.small_https_download_url))?,
         upload: url("upload_url", urls.upload_url.or(urls.https_upload_url))?,
-        test_endpoint: found.test_endpoint.filter(|name| !name.is_empty()),
+        test_endpoint: found.test_endpoint.filter(|name| !name.is_empty()).map(host_name).transpose()?,
     };
     let host = host_and_port(&config.large);
     if [&config.small, &config.upload].into_iter().any(|url| host_and_port(url) != host) {
@@ -66,12 +67,25 @@ pub fn parse(bytes: &[u8]) -> Result<Config, String> {
     Ok(config)
 }
 
+/// A name or an address: other messages repeat it, and go to terminals.
+fn host_name(text: String) -> Result<String, String> {
+    match ServerName::try_from(text.as_str()) {
+        Ok(_) => Ok(text),
+        Err(_) => Err(format!("test_endpoint: found {}; allowed: the name of a host", shown(&text))),
+    }
+}
+
+/// The beginning of a text, as it may go to a terminal.
+fn shown(text: &str) -> String {
+    text.chars().take(100).flat_map(char::escape_debug).collect()
+}
+
 fn url(key: &str, text: Option<String>) -> Result<Uri, String> {
     let text = text.ok_or_else(|| format!("it has no {key}"))?;
     let url: Uri = text.parse().map_err(|error| format!("{key}: {error}"))?;
     match (url.scheme_str(), host_and_port(&url)) {
         (Some("https"), Some(_)) => Ok(url),
-        _ => Err(format!("{key}: found {text:.100}; allowed: a URL that begins with https://")),
+        _ => Err(format!("{key}: found {}; allowed: a URL that begins with https://", shown(&text))),
     }
 }
 
@@ -116,6 +130,26 @@ mod tests {
             let error = parse(text.as_bytes()).unwrap_err();
             assert!(error.contains(said), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_shortly_and_without_codes_for_terminals() {
+        let long = "a".repeat(10_000);
+        let with = |from: &str, to: &str| document("1", URLS).replace(from, to);
+        for text in [
+            with("edge.example", "edge\\u001b[2Jexample"),
+            with("edge.example", &long),
+            with("https://h/small", "ftp://h/\u{9b}2J"),
+            format!(r#"{{"version": 1, "urls": "{long}"}}"#),
+            document(&format!("\"{long}\""), URLS),
+        ] {
+            let error = parse(text.as_bytes()).unwrap_err();
+            assert!(error.chars().count() < 700 && !error.contains(char::is_control), "{error:?}");
+        }
+        assert_eq!(
+            parse(with("edge.example", "2001:db8::1").as_bytes()).unwrap().test_endpoint.unwrap(),
+            "2001:db8::1"
+        );
     }
 
     proptest! {
