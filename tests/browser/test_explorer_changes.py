@@ -91,6 +91,19 @@ def test_what_a_file_cannot_say_is_named(page: Explorer) -> None:
     page.page.check('input[name="scope"][value="whole"]')
 
 
+def test_an_export_names_the_files_that_it_needs(page: Explorer) -> None:
+    _open(
+        page, toml=HOME.replace('rate = "10mbit"', 'rate = { trace = "line.trace" }'), files={"line.trace": "1\n2\n3\n"}
+    )
+    assert page.refused == ""
+    assert 'trace = "line.trace"' in _saved(page)
+    assert "It needs beside it: line.trace" in page.page.locator("#notice").inner_text()
+    page.page.check('input[name="scope"][value="now"]')
+    _open(page, toml=HOME, changes=[{"at_ns": 9_000_000_000, "sets": ['link.line.rate={ preset = "umts-up" }']}])
+    assert _saved(page).splitlines()[1].endswith('the change at 9s: link.line.rate={ preset = "umts-up" }')
+    page.page.check('input[name="scope"][value="whole"]')
+
+
 def test_traffic_and_flows_that_a_change_adds_have_their_own_colours(page: Explorer) -> None:
     more = [{"at_ns": 8_000_000_000, "sets": ["traffic.photos.flows=3", ADDED]}]
     _open(page, toml=HOME, changes=more)

@@ -5,7 +5,7 @@ import { TOURS } from "../tours/index";
 import { gifOf } from "./animation";
 import { onScheme } from "./colours";
 import type { Control } from "./controls";
-import { commandOf, csvOf, exportOf, FILE_BEFORE, fileName, needsFile, save, svgOf } from "./exports";
+import { caveatOf, commandOf, csvOf, exportOf, FILE_BEFORE, fileName, needsFile, save, svgOf } from "./exports";
 import type { Lab, Reading } from "./lab";
 import { fragmentOf, LinkError, MOST_FRAGMENT, openFragment } from "./link";
 import { play, turns } from "./sound";
@@ -173,9 +173,8 @@ export class Actions implements Acts {
 
   private saveFile(reading: Reading | null, end: string): void {
     if (!reading) return;
-    const { toml, lost } = exportOf(reading.result);
-    save(fileName(reading.result.state, end), "application/toml", toml);
-    this.view.notice(lost.length ? t("export.lost", { what: lost.join("; ") }) : "");
+    save(fileName(reading.result.state, end), "application/toml", exportOf(reading.result).toml);
+    this.view.notice(caveatOf([reading.result]));
   }
 
   private saveSeries(end: "csv" | "svg"): void {
@@ -214,9 +213,8 @@ export class Actions implements Acts {
     const box = element("command");
     box.hidden = false;
     box.textContent = command;
-    const lost = new Set([before, shown].flatMap((each) => (each ? exportOf(each.result).lost : [])));
     const done = needsFile(command) ? t(before ? "command.files" : "command.file") : t("command.done");
-    void this.copy(command, lost.size ? `${done} ${t("export.lost", { what: [...lost].join("; ") })}` : done);
+    void this.copy(command, `${done} ${caveatOf([before, shown].flatMap((each) => each?.result ?? []))}`.trim());
   }
 
   // ---- The elements of the page

@@ -37,6 +37,16 @@ export interface Exported {
   lost: string[];
 }
 
+/** What a reader should know of exported runs: what they lack, and the files that must be beside them. Empty: nothing. */
+export function caveatOf(results: Result[]): string {
+  const lost = new Set(results.flatMap((each) => exportOf(each).lost));
+  const files = new Set(results.flatMap((each) => Object.keys(each.state.files)));
+  return [
+    ...(lost.size ? [t("export.lost", { what: [...lost].join("; ") })] : []),
+    ...(files.size ? [t("export.files", { names: [...files].join(", ") })] : []),
+  ].join(" ");
+}
+
 /** The experiment as a file of its own, with the changes during the run that a file can express. */
 export function exportOf({ state, run, document }: Result): Exported {
   const point = pointOf(run.opened);
