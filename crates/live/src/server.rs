@@ -25,6 +25,8 @@ mod announce;
 pub mod certificate;
 mod control;
 mod flood;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzed;
 pub mod gate;
 pub mod handover;
 pub mod ledger;
@@ -42,7 +44,7 @@ pub mod web;
 
 use gate::Gate;
 use handover::{Inherited, Kept, Predecessor, Successor};
-use ledger::Ledger;
+use ledger::{Accounts, Ledger};
 use life::{Ends, Life};
 use limits::Limits;
 use queue::Queue;
@@ -200,30 +202,9 @@ pub async fn serve_after(
     let mut kept =
         sockets.keep(identity).inspect_err(|error| log(format_args!("no upgrade is possible: {error}"))).ok();
     let addresses: Vec<_> = sockets.tcp.iter().map(TcpListener::local_addr).collect::<io::Result<_>>()?;
-    let limits = settings.limits.clone();
     let accounts = before.as_mut().map(|before| std::mem::take(&mut before.accounts)).unwrap_or_default();
-    let server = Arc::new(Server {
-        queue: Queue::new(limits.tests, limits.waiting),
-        gate: Gate::new(limits.unknown, limits.unknown_per_address),
-        monitors: Gate::new(limits.monitors, limits.monitors_per_address),
-        secure_pages: Gate::new(usize::MAX, usize::MAX),
-        transports: web::rtc::Transports::new()?,
-        pace: limits.session.rate_bps.map(|bps| Arc::new(Pace::new(bps))),
-        ledger: Ledger::with(limits, accounts),
-        other_tests: web::compatible::OtherTests::default(),
-        settings,
-        token,
-        acceptor,
-        sessions: Sessions::default(),
-        cookies: Cookies::new(),
-        counters: status::Counters::default(),
-        life: Life::default(),
-        predecessor: before.map(Inherited::into_predecessor),
-        successor: OnceLock::new(),
-        began_ns: monotonic_ns(),
-        finished: tokio::sync::Notify::new(),
-        pages: Arc::default(),
-    });
+    let predecessor = before.map(Inherited::into_predecessor);
+    let server = Arc::new(Server::new(settings, token, acceptor, accounts, predecessor)?);
     let (mut ends, mut upgrades) = (Ends::new()?, signal(SignalKind::user_defined2())?);
     // Without a service manager it is the end of a terminal, which ends the server.
     let reloads = server.settings.certificate.is_some() || notify::has_manager();
@@ -291,6 +272,38 @@ async fn until_replaced(server: Arc<Server>, task: impl Future<Output = ()>) {
 }
 
 impl Server {
+    fn new(
+        settings: Settings,
+        token: Token,
+        acceptor: TlsAcceptor,
+        accounts: Accounts,
+        predecessor: Option<Predecessor>,
+    ) -> io::Result<Self> {
+        let limits = settings.limits.clone();
+        Ok(Self {
+            queue: Queue::new(limits.tests, limits.waiting),
+            gate: Gate::new(limits.unknown, limits.unknown_per_address),
+            monitors: Gate::new(limits.monitors, limits.monitors_per_address),
+            secure_pages: Gate::new(usize::MAX, usize::MAX),
+            transports: web::rtc::Transports::new()?,
+            pace: limits.session.rate_bps.map(|bps| Arc::new(Pace::new(bps))),
+            ledger: Ledger::with(limits, accounts),
+            other_tests: web::compatible::OtherTests::default(),
+            settings,
+            token,
+            acceptor,
+            sessions: Sessions::default(),
+            cookies: Cookies::new(),
+            counters: status::Counters::default(),
+            life: Life::default(),
+            predecessor,
+            successor: OnceLock::new(),
+            began_ns: monotonic_ns(),
+            finished: tokio::sync::Notify::new(),
+            pages: Arc::default(),
+        })
+    }
+
     /// Reads the certificate's files again.
     fn reload(&self) {
         match self.settings.certificate.as_ref().map(|files| files.reload()) {
@@ -358,5 +371,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 
 /// A line of the log, which has counts and durations but no addresses.
 fn log(text: std::fmt::Arguments<'_>) {
-    eprintln!("bufferscope-live: {text}");
+    if !cfg!(fuzzing) {
+        eprintln!("bufferscope-live: {text}");
+    }
 }

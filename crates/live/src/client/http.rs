@@ -222,7 +222,22 @@ impl Connection {
         steps.tls_trips = if session.protocol_version() == Some(ProtocolVersion::TLSv1_3) { 1 } else { 2 };
         let speaks_http2 = session.alpn_protocol() == Some(PROTOCOLS[0]);
         let tuning = Arc::new(Tuning::default());
-        let io = TokioIo::new(Tuned { stream, tuning: Arc::clone(&tuning) });
+        let stream = Tuned { stream, tuning: Arc::clone(&tuning) };
+        Self::over(stream, speaks_http2, purpose, socket, tuning).await
+    }
+
+    /// Begins HTTP over a stream.
+    pub(super) async fn over<S>(
+        stream: S,
+        speaks_http2: bool,
+        purpose: &Purpose<'_>,
+        socket: OwnedFd,
+        tuning: Arc<Tuning>,
+    ) -> Result<Self, HttpError>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let io = TokioIo::new(stream);
         let failed = |error: hyper::Error| HttpError::Http(described(&error));
         let (requests, task) = if speaks_http2 {
             let window = if matches!(purpose, Purpose::Download) { LOAD_WINDOW } else { SMALL_WINDOW };

@@ -21,6 +21,8 @@ use super::{Event, FarEnd, Measurement};
 use crate::wire::control::PhaseKind;
 
 pub mod config;
+#[cfg(fuzzing)]
+pub mod fuzzed;
 mod load;
 pub mod ndt7;
 mod probes;

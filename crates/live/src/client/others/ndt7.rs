@@ -130,16 +130,19 @@ impl Test {
                 Some(tls) => Box::new(secure(tls, &origin.name, tcp).await?),
                 None => Box::new(tcp),
             };
-            let counted = Counted::new(stream, shared);
-            let config = WebSocketConfig::default()
-                .max_message_size(Some(LONGEST_MESSAGE))
-                .max_frame_size(Some(LONGEST_MESSAGE));
-            let (socket_stream, _) =
-                client_async_with_config(request(url)?, counted, Some(config)).await.map_err(described)?;
-            let (sink, stream) = socket_stream.split();
-            Ok((Self { sink, stream }, socket))
+            Ok((Self::over(stream, url, shared).await?, socket))
         };
         timeout(PATIENCE, opening).await.unwrap_or(Err(HttpError::Silent(origin.address)))
+    }
+
+    /// Opens the WebSocket over a stream.
+    pub(super) async fn over(stream: Box<dyn Stream>, url: &Uri, shared: &Arc<Shared>) -> Result<Self, HttpError> {
+        let config =
+            WebSocketConfig::default().max_message_size(Some(LONGEST_MESSAGE)).max_frame_size(Some(LONGEST_MESSAGE));
+        let counted = Counted::new(stream, shared);
+        let (socket, _) = client_async_with_config(request(url)?, counted, Some(config)).await.map_err(described)?;
+        let (sink, stream) = socket.split();
+        Ok(Self { sink, stream })
     }
 
     /// Receives until the server ends the test. Its messages go to `report`.
@@ -223,7 +226,7 @@ fn described(error: tungstenite::Error) -> HttpError {
 }
 
 /// A connection in clear or over TLS.
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 

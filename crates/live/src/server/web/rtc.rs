@@ -38,6 +38,10 @@ use crate::wire::SessionId;
 
 mod channel;
 mod crypto;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzed;
+#[cfg(any(test, fuzzing))]
+mod page;
 mod stun;
 
 /// Length of a ping and of its answer.

@@ -52,12 +52,25 @@ impl Server {
         from: SocketAddr,
         pass: Pass,
     ) {
+        self.call_over(|most| Short { stream, most }, socket, from, pass).await;
+    }
+
+    /// The same over any stream, which is made with the number of bytes that it may take at once.
+    pub(in crate::server) async fn call_over<S>(
+        self: Arc<Self>,
+        stream: impl FnOnce(Arc<AtomicUsize>) -> S,
+        socket: OwnedFd,
+        from: SocketAddr,
+        pass: Pass,
+    ) where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
         if prepare(&socket).is_err() {
             return;
         }
         let caller = Arc::new(Caller::new(&self, &Arc::new(socket), from, true, pass.place()));
         caller.wait();
-        let stream = Short { stream, most: Arc::clone(caller.piece()) };
+        let stream = stream(Arc::clone(caller.piece()));
         let answering = Arc::clone(&caller);
         let service = service_fn(move |request| answered(Arc::clone(&answering), request));
         let tasks = Tasks::default();

@@ -17,11 +17,11 @@ use sctp_proto::{
 };
 
 /// The stream of the channel.
-const STREAM: u16 = 0;
+pub(super) const STREAM: u16 = 0;
 /// A page needs one.
 const MOST_STREAMS: u16 = 16;
 /// SCTP's packets go through DTLS, so their addresses mean nothing.
-const NOBODY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::UNSPECIFIED), 5000);
+pub(super) const NOBODY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::UNSPECIFIED), 5000);
 /// Longer messages are not pings.
 pub(super) const LONGEST_MESSAGE: u32 = 256;
 /// Memory for what arrives.
@@ -32,7 +32,7 @@ const PACKET_BYTES: u32 = 1150;
 /// the page has not reported three times, and lost answers fill the window.
 const RETRANSMISSION_MS: u64 = 2000;
 /// The longest datagram of DTLS that is sent.
-const DATAGRAM_BYTES: usize = 2048;
+pub(super) const DATAGRAM_BYTES: usize = 2048;
 /// A handshake takes at most this long.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// There are at most so many outputs of one input, or the other end makes us work for nothing.
@@ -164,8 +164,9 @@ impl Channel {
 
     fn take_packet(&mut self, packet: Vec<u8>, now: Instant) {
         match self.endpoint.handle(now, NOBODY, None, None, Bytes::from(packet)) {
-            // A repeated beginning is not another channel.
-            Some((handle, DatagramEvent::NewAssociation(association))) if self.association.is_none() => {
+            Some((handle, DatagramEvent::NewAssociation(association))) => {
+                // A page has one, and each takes memory in the library until the channel is over.
+                self.endpoint.reject_new_associations();
                 self.association = Some((handle, association));
             }
             Some((_, DatagramEvent::AssociationEvent(event))) => {
@@ -173,7 +174,7 @@ impl Channel {
                     association.handle_event(event);
                 }
             }
-            _ => {}
+            None => {}
         }
     }
 
@@ -234,80 +235,8 @@ mod tests {
     use proptest::prelude::*;
     use sctp_proto::ClientConfig;
 
-    use super::super::crypto;
+    use super::super::page::{Page, certificate, config};
     use super::*;
-    use crate::server::certificate::Identity;
-
-    fn certificate() -> DtlsCertificate {
-        let identity = Identity::generate().unwrap();
-        DtlsCertificate { certificate: identity.certificate().to_vec(), private_key: identity.key().to_vec() }
-    }
-
-    fn config() -> Arc<dimpl::Config> {
-        Arc::new(
-            dimpl::Config::builder().with_crypto_provider(crypto::provider()).use_server_cookie(false).build().unwrap(),
-        )
-    }
-
-    /// A page's end of a channel.
-    struct Page {
-        dtls: Dtls,
-        endpoint: Endpoint,
-        association: Association,
-        handle: AssociationHandle,
-        is_connected: bool,
-    }
-
-    impl Page {
-        fn new(own: DtlsCertificate, now: Instant) -> Self {
-            let mut dtls = Dtls::new_12(config(), own, now);
-            dtls.set_active(true);
-            dtls.handle_timeout(now).unwrap();
-            let mut endpoint = Endpoint::new(Arc::new(EndpointConfig::default()), None);
-            let (handle, association) = endpoint.connect(ClientConfig::default(), NOBODY).unwrap();
-            Self { dtls, endpoint, association, handle, is_connected: false }
-        }
-
-        /// What it sends, after it has taken a datagram.
-        fn step(&mut self, datagram: Option<&[u8]>, now: Instant) -> Vec<Vec<u8>> {
-            if let Some(datagram) = datagram {
-                self.dtls.handle_packet(datagram).unwrap();
-            }
-            let mut out = Vec::new();
-            for _ in 0..2 {
-                let mut buffer = vec![0; DATAGRAM_BYTES];
-                loop {
-                    match self.dtls.poll_output(&mut buffer) {
-                        Output::Packet(packet) => out.push(packet.to_vec()),
-                        Output::ApplicationData(packet) => {
-                            let packet = Bytes::from(packet.to_vec());
-                            if let Some((_, DatagramEvent::AssociationEvent(event))) =
-                                self.endpoint.handle(now, NOBODY, None, None, packet)
-                            {
-                                self.association.handle_event(event);
-                            }
-                        }
-                        Output::Connected => self.is_connected = true,
-                        Output::Timeout(_) => break,
-                        _ => {}
-                    }
-                }
-                while let Some(event) = self.association.poll_endpoint_event() {
-                    if let Some(event) = self.endpoint.handle_event(self.handle, event) {
-                        self.association.handle_event(event);
-                    }
-                }
-                while self.is_connected
-                    && let Some(transmit) = self.association.poll_transmit(now)
-                {
-                    if let Payload::RawEncode(packets) = transmit.payload {
-                        packets.iter().for_each(|packet| self.dtls.send_application_data(packet).unwrap());
-                    }
-                }
-            }
-            out
-        }
-    }
 
     fn fingerprint(certificate: &DtlsCertificate) -> [u8; 32] {
         digest(&SHA256, &certificate.certificate).as_ref().try_into().unwrap()
@@ -316,7 +245,7 @@ mod tests {
     /// Both ends of a channel, until they have nothing to send.
     fn talk(page: &mut Page, channel: &mut Channel, now: Instant) -> Result<usize, Closed> {
         let (mut answers, mut rounds) = (0, 0);
-        let mut from_page = page.step(None, now);
+        let mut from_page = page.step(None, now).unwrap();
         while !from_page.is_empty() && rounds < 50 {
             rounds += 1;
             let mut out = Vec::new();
@@ -327,7 +256,7 @@ mod tests {
                 };
                 channel.take(&datagram, now, &mut answer, &mut out)?;
             }
-            from_page = out.iter().flat_map(|datagram| page.step(Some(datagram), now)).collect();
+            from_page = out.iter().flat_map(|datagram| page.step(Some(datagram), now).unwrap()).collect();
         }
         Ok(answers)
     }
@@ -338,11 +267,8 @@ mod tests {
         let mut channel = Channel::new(config(), server, fingerprint(&own), now).unwrap();
         let mut page = Page::new(own, now);
         assert_eq!(talk(&mut page, &mut channel, now), Ok(0));
-        page.association.open_stream(STREAM, Kind::Binary).unwrap();
         for seq in 0..200_u8 {
-            let mut stream = page.association.stream(STREAM).unwrap();
-            stream.set_reliability_params(true, ReliabilityType::Rexmit, 0).unwrap();
-            stream.write_with_ppi(&[1, 2, seq], Kind::Binary).unwrap();
+            page.write(&[1, 2, seq]).unwrap();
             assert_eq!(talk(&mut page, &mut channel, now), Ok(1), "{seq}");
             let message = page.association.stream(STREAM).unwrap().read().unwrap().unwrap();
             let mut bytes = vec![0; message.len()];
@@ -352,7 +278,7 @@ mod tests {
         // The page has gone: nothing is sent again for what it has not acknowledged.
         let mut stream = page.association.stream(STREAM).unwrap();
         stream.write_with_ppi(&[0; 40], Kind::Binary).unwrap();
-        for datagram in page.step(None, now) {
+        for datagram in page.step(None, now).unwrap() {
             channel.take(&datagram, now, &mut |message| Some(message.to_vec()), &mut Vec::new()).unwrap();
         }
         let mut later = Vec::new();
@@ -369,7 +295,6 @@ mod tests {
         let mut channel = Channel::new(config(), certificate(), fingerprint(&own), start).unwrap();
         let mut page = Page::new(own, start);
         talk(&mut page, &mut channel, start).unwrap();
-        page.association.open_stream(STREAM, Kind::Binary).unwrap();
         let mut random = 1_u32;
         let mut is_lost = || {
             random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -381,17 +306,15 @@ mod tests {
             if page.association.poll_timeout().is_some_and(|due| now >= due) {
                 page.association.handle_timeout(now);
             }
-            let mut stream = page.association.stream(STREAM).unwrap();
-            stream.set_reliability_params(true, ReliabilityType::Rexmit, 0).unwrap();
-            stream.write_with_ppi(&[7; 40], Kind::Binary).unwrap();
-            let (mut to_server, mut to_page) = (page.step(None, now), Vec::new());
+            page.write(&[7; 40]).unwrap();
+            let (mut to_server, mut to_page) = (page.step(None, now).unwrap(), Vec::new());
             channel.look(now, &mut to_page).unwrap();
             while !to_server.is_empty() || !to_page.is_empty() {
                 for datagram in to_server.drain(..).filter(|_| !is_lost()) {
                     channel.take(&datagram, now, &mut |message| Some(message.to_vec()), &mut to_page).unwrap();
                 }
                 for datagram in to_page.drain(..).filter(|_| !is_lost()) {
-                    to_server.extend(page.step(Some(&datagram), now));
+                    to_server.extend(page.step(Some(&datagram), now).unwrap());
                 }
             }
             while page.association.stream(STREAM).unwrap().read().unwrap().is_some() {
@@ -400,6 +323,21 @@ mod tests {
         }
         // 400 pings each, of which 9 in 16 are neither lost on their way nor on that of their answers.
         assert!(answered.iter().all(|count| (190..260).contains(count)), "{answered:?}");
+    }
+
+    #[test]
+    fn a_page_that_begins_again_and_again_has_one_association() {
+        let (now, own) = (Instant::now(), certificate());
+        let mut channel = Channel::new(config(), certificate(), fingerprint(&own), now).unwrap();
+        let mut page = Page::new(own.clone(), now);
+        talk(&mut page, &mut channel, now).unwrap();
+        let (mut other, config) = (Endpoint::new(Arc::new(EndpointConfig::default()), None), ClientConfig::default());
+        let (_, mut association) = other.connect(config, NOBODY).unwrap();
+        let begin = association.poll_transmit(now).unwrap().payload;
+        let Payload::RawEncode(packets) = begin else { panic!("no packets") };
+        assert!(channel.endpoint.handle(now, NOBODY, None, None, packets[0].clone()).is_none());
+        page.write(&[1]).unwrap();
+        assert_eq!(talk(&mut page, &mut channel, now), Ok(1), "the first one goes on");
     }
 
     #[test]
@@ -431,7 +369,7 @@ mod tests {
             let (now, own) = (Instant::now(), certificate());
             let mut channel = Channel::new(config(), certificate(), fingerprint(&own), now).unwrap();
             let mut out = Vec::new();
-            let mut hello = Page::new(own, now).step(None, now).remove(0);
+            let mut hello = Page::new(own, now).step(None, now).unwrap().remove(0);
             for (place, byte) in hello.iter_mut().skip(at).zip(&garbage) {
                 *place ^= byte;
             }
