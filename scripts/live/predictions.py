@@ -121,14 +121,19 @@ class Predicted:
         made, again = self.predicted, self.measured
         yield Answer("p50", made.result.p50_ms, again.p50_ms, agrees(made.result.p50_ms, again.p50_ms, WITHIN_MS))
         if made.tail == "bounds" and made.p95_range_ms:
-            (least, most), found = made.p95_range_ms, again.p95_ms
-            yield Answer("bounds", made.p95_range_ms, found, found is not None and least <= found <= most)
+            (least, most), found = map(_printed, made.p95_range_ms), again.p95_ms
+            yield Answer("bounds", (least, most), found, found is not None and least <= _printed(found) <= most)
         elif made.tail == "unknown":
             yield Answer("unknown", made.lost_range, again.p95_ms, None)
         else:
             yield Answer("p95", made.result.p95_ms, again.p95_ms, agrees(made.result.p95_ms, again.p95_ms, WITHIN_MS))
         rates = made.result.goodput_mbit.get(self.plan.way), again.goodput_mbit.get(self.plan.way)
         yield Answer("goodput", *rates, agrees(*rates, 0.0))
+
+
+def _printed(time_ms: float) -> float:
+    """A time with the digits that the command prints."""
+    return float(f"{time_ms:.3g}")
 
 
 def agrees(predicted: float | None, measured: float | None, least: float) -> bool:
