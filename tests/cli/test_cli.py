@@ -309,3 +309,13 @@ def test_help_loads_no_library_that_it_does_not_need(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split("'"))
     assert loaded & {"polars", "altair", "scipy", "numpy", "jinja2", "vl_convert"} == set()
+
+
+def test_a_single_run_is_shown_without_the_libraries_of_repetitions_and_pictures(tmp_path: Path) -> None:
+    lab = write(tmp_path, SMALL)
+    commands = f"run(['run', {str(lab)!r}]); run(['show', 'results'])"
+    code = f"import sys; from bufferscope.cli import run; {commands}; print(sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "rtt" in done.stdout
+    assert "'polars'" in done.stdout
+    assert set(done.stdout.split("'")) & {"scipy", "vl_convert"} == set()

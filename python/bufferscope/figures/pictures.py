@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import vl_convert
-
 from bufferscope.figures import legends, lettering, zooming
 from bufferscope.figures.pointer import CROSSHAIR, HOVER
 
@@ -48,11 +46,15 @@ def _chosen(code: Any) -> Any:
 
 def svg(spec: Mapping[str, Any]) -> str:
     """A specification (`chart.to_dict()`) drawn as SVG."""
+    import vl_convert
+
     return lettering.settled(vl_convert.vegalite_to_svg(still(spec)))
 
 
 def drawn(spec: Mapping[str, Any], kind: str, *, ppi: float | None = None, scale_factor: float = 1, **_: Any) -> bytes:
     """A specification drawn as `svg`, `png` or `pdf`; a PNG has 144 pixels per inch unless an option is set."""
+    import vl_convert
+
     if kind == "svg":
         return svg(spec).encode("utf-8")
     if kind == "pdf":

@@ -10,8 +10,6 @@ import sys
 from pathlib import Path
 from typing import Any, TypedDict
 
-import vl_convert
-
 from bufferscope.figures.lettering import settled
 
 
@@ -33,6 +31,8 @@ file says so, and programs show it in the SVG's size."""
 
 def carry_out(order: Order) -> str:
     """Write a figure's files, and return its SVG without the heading; or return the chart library."""
+    import vl_convert  # not for the process that gives the orders
+
     if order["spec"] is None:
         return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     vega = vl_convert.vegalite_to_vega(order["spec"])

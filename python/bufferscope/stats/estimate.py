@@ -8,7 +8,6 @@ from statistics import median
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from scipy import special
 
 CONFIDENCE = 0.95
 
@@ -120,5 +119,12 @@ def estimate(values: Sequence[float]) -> Estimate:
     if n < 2 or not math.isfinite(mean):
         return Estimate(mean, math.nan, tuple(values), math.nan, math.nan)
     sem = float(np.std(values, ddof=1)) / math.sqrt(n)
-    reach = float(special.stdtrit(n - 1, (1 + CONFIDENCE) / 2)) * sem
+    reach = student_t(n - 1) * sem
     return Estimate(mean, sem, tuple(values), mean - reach, mean + reach)
+
+
+def student_t(freedom: int) -> float:
+    """The quantile of Student's t distribution that bounds a two-sided interval of 95 %."""
+    from scipy import special  # only repetitions need it, and it takes longer to import than a run's metrics to compute
+
+    return float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2))

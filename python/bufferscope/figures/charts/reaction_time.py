@@ -12,7 +12,6 @@ from typing import Any
 import altair as alt
 import numpy as np
 import polars as pl
-from scipy import special
 
 from bufferscope.figures import axes, pointer
 from bufferscope.figures.chart import PanelFigure
@@ -22,7 +21,7 @@ from bufferscope.figures.stacked import stacked
 from bufferscope.metrics import NotMeasuredError, metric
 from bufferscope.metrics.records import RunRecords
 from bufferscope.model.network import Port, path, traffic_ends, traffic_named
-from bufferscope.stats.estimate import CONFIDENCE
+from bufferscope.stats.estimate import student_t
 
 HEIGHT = 200
 MTU_BYTES = 1500
@@ -264,5 +263,5 @@ def fit(x: Sequence[float], y: Sequence[float]) -> Fit | None:
     if freedom > 0:
         residual = up - (slope * across + offset)
         error = math.sqrt(float(residual @ residual) / freedom / float(((across - across.mean()) ** 2).sum()))
-        reach = float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2)) * error
+        reach = student_t(freedom) * error
     return Fit(float(slope), math.exp(float(offset)), reach)
