@@ -1,6 +1,5 @@
 use super::super::{Qdisc, testing};
 use super::*;
-use crate::units::MS;
 
 /// The discipline of a link whose queue has these keys, or why it is refused.
 fn loaded(keys: &str) -> Result<FqPie, String> {
@@ -8,26 +7,6 @@ fn loaded(keys: &str) -> Result<FqPie, String> {
         Qdisc::FqPie(fq_pie) => Ok(fq_pie),
         other => unreachable!("{other:?}"),
     }
-}
-
-/// `fq_pie_init` and `pie_params_init`.
-#[test]
-fn the_defaults_are_those_of_the_kernel() {
-    let expected = FqPie {
-        limit_packets: 10_240,
-        flows: 1024,
-        target_ns: 15 * MS,
-        tupdate_ns: 15 * MS,
-        alpha: 2,
-        beta: 20,
-        quantum_bytes: 1514,
-        memory_limit_bytes: 33_554_432,
-        ecn_prob_percent: 10,
-        ecn: false,
-        bytemode: false,
-        dq_rate_estimator: false,
-    };
-    assert_eq!(loaded("").unwrap(), expected);
 }
 
 /// `tc` refuses an `alpha` or `beta` above 32 and an `ecn_prob` of 100, and the kernel 65,537 flows and a quantum above 1 MB.

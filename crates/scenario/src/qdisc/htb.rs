@@ -340,12 +340,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_are_those_of_tc() {
+    fn the_defaults_of_a_class_are_those_of_tc() {
         let htb = read::<Htb>(
             "class = { a = { rate = \"8mbit\" }, b = { parent = \"a\", rate = \"1mbit\", ceil = \"16gbit\" } }",
         )
         .unwrap();
-        assert_eq!((htb.r2q, htb.direct_qlen_packets, htb.default), (10, 1000, None));
         let [a, b] = &htb.classes[..] else { panic!() };
         assert_eq!((a.parent, a.ceil_bps, a.burst_bytes, a.cburst_bytes), (None, 8_000_000, 1600, 1600));
         assert_eq!((a.quantum_bytes, a.prio), (None, 0));

@@ -195,9 +195,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_are_those_of_tc() {
+    fn each_band_is_a_fifo_by_default() {
         let prio = read::<Prio>("").unwrap();
-        assert_eq!((prio.bands, prio.priomap), (3, [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]));
         assert_eq!((prio.inner.len(), prio.filters.len(), prio.limit()), (0, 0, Limit::Packets(3000)));
     }
 
