@@ -69,9 +69,9 @@ function stepsAt(link: string, now: Document, then: Document, known: Map<string,
     const path = pathOf("link", link, direction, "rate");
     const [old, own] = [known.get(path) ?? stepsOf(before), stepsOf(after)];
     if (!old || !own) return null;
-    const inForce = own.filter(([from]) => from <= at_ns).at(-1);
-    if (!inForce) return null;
-    const next: Step[] = [...old.filter(([from]) => from < at_ns), [at_ns, inForce[1]], ...own.filter(([from]) => from > at_ns)];
+    const latest = own.filter(([from]) => from <= at_ns).at(-1);
+    if (!latest) return null;
+    const next: Step[] = [...old.filter(([from]) => from < at_ns), [at_ns, latest[1]], ...own.filter(([from]) => from > at_ns)];
     found.push([path, next[0]![0] === 0 ? next : [[0, next[0]![1]], ...next]]);
   }
   return found;
