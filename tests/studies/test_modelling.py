@@ -91,6 +91,7 @@ def test_a_shaper_does_what_the_model_predicts(held: list[tuple[lines.HiddenPath
             else:
                 assert predicted.result.p95_ms is None
                 assert predicted.lost_range[1] >= 1 - TAIL - NEAR
+    print(f"numbers {sum(tails)} of {len(tails)}, bounds {sum(bounded)} of {len(bounded)}")
     assert tails
     assert sum(tails) >= TAILS * len(tails) - 1
     assert sum(bounded) >= BOUNDED * len(bounded) - 1

@@ -20,7 +20,10 @@ OPENINGS = (
     *(LoadOpening(has_ports=True) for _ in range(6)),
 )
 """The openings that are simulated, each with a seed of its own."""
-SIMULATIONS = len(OPENINGS)
+ROUNDS = 3
+"""How often each is simulated if the simulations of the first round do not agree: bounds need more of them."""
+SIMULATIONS = ROUNDS * len(OPENINGS)
+"""The simulations that give bounds."""
 SPREAD = 0.15
 """Simulations of which one differs from the median by more than this part ..."""
 SPREAD_MS = 2.0
@@ -60,8 +63,13 @@ class Prediction:
 
 def predicted(model: LineModel, phase: MeasuredPhase, seed: int = 1) -> Prediction:
     """The numbers of a phase on a model, as far as they do not depend on what is not known."""
-    models = [replace(model, opening=opening) for opening in OPENINGS]
-    return summarised([modelled(each, phase, seed + at) for at, each in enumerate(models)])
+    found: list[PhaseResult] = []
+    for _ in range(ROUNDS):
+        for opening in OPENINGS:
+            found.append(modelled(replace(model, opening=opening), phase, seed + len(found)))
+        if summarised(found).tail != "bounds":
+            break
+    return summarised(found)
 
 
 def summarised(found: Sequence[PhaseResult]) -> Prediction:
