@@ -27,7 +27,7 @@ REQUIRED = {
 """Keys of the file, and arguments of `tc`, of the disciplines that have no default for some parameters."""
 NEWER = {"dualpi2"}
 """What the guest's kernel does not have: dualpi2 came with Linux 6.17."""
-OFF = (None, False, 0, [])
+OFF: tuple[object, ...] = (None, False, 0, [])
 """`tc` does not print what is off."""
 UNREPORTED = {
     "red": {"avpkt_bytes", "burst_packets", "bandwidth_bps", "probability"},
