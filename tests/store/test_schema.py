@@ -1,5 +1,7 @@
 """A check is made of a type, and its error says where a value is wrong, what was found, and what is expected there."""
 
+import subprocess
+import sys
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import pytest
@@ -153,3 +155,39 @@ def test_a_value_nested_too_deeply_is_refused() -> None:
     plain(nested, "it")
     with pytest.raises(Mismatch, match="levels of nesting"):
         plain([nested], "it")
+
+
+THREADS = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import TypedDict
+
+from bufferscope.store.schema import Check
+
+sys.setswitchinterval(1e-6)
+together = Barrier(8)
+
+
+def check(made, value):
+    together.wait()
+    made(value, "it")
+
+
+with ThreadPoolExecutor(8) as threads:
+    for number in range(30):
+        kinds, values = {}, {}
+        for depth in range(12):
+            inner = TypedDict(f"Inner{number}x{depth}", {f"a{each}": int for each in range(8)} | kinds)
+            values = {f"a{each}": each for each in range(8)} | values
+            kinds, values = {f"b{depth}": inner}, {f"b{depth}": values}
+        made = Check(TypedDict(f"Outer{number}", kinds))
+        for done in [threads.submit(check, made, values) for _ in range(8)]:
+            done.result()
+"""
+
+
+def test_threads_may_make_a_check_for_the_first_time_together() -> None:
+    """Unless it is made ready before, msgspec crashes."""
+    done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

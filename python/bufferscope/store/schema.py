@@ -13,9 +13,10 @@ import reprlib
 import types
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache, cached_property
+from threading import RLock
 from typing import (
     Annotated,
     Any,
@@ -65,6 +66,9 @@ class MissingKey(Mismatch):
         ValueError.__init__(self, f"{where}: missing")
 
 
+_preparing = RLock()
+
+
 class Check:
     """The check of the values of a type.
 
@@ -80,8 +84,12 @@ class Check:
 
     @cached_property
     def kind(self) -> Any:
-        """The type as msgspec takes it."""
-        return _checked_form(self._given, self._rewrite)
+        """The type as msgspec takes it, made ready: it crashes if two threads use a new type at the same time."""
+        with _preparing:
+            kind = _checked_form(self._given, self._rewrite)
+            with suppress(msgspec.ValidationError):
+                msgspec.convert(None, kind)
+            return kind
 
     def __call__(self, value: object, where: str) -> None:
         """Raise `Mismatch` if a value is wrong; `where` is its path in the file."""
