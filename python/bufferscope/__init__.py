@@ -254,6 +254,8 @@ attach.register(
         "Comparison.html": "bufferscope.report.notebook:comparison_html",
         "engine.rank": "bufferscope.engines:rank",
         "figures": "bufferscope.figures.charts_of:Charts",
+        "figures.needed": "bufferscope.figures.declaring:needed",
+        "metrics.definitions": "bufferscope.metrics.declared:definitions",
         "report": "bufferscope.report:build",
     }
 )

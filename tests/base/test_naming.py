@@ -10,7 +10,7 @@ from laboratory import SMALL
 from bufferscope import ExperimentError, _core, metrics
 from bufferscope.model import metric_names as naming
 from bufferscope.model.experiment import Experiment
-from bufferscope.model.metric_definitions import DEFINITIONS, definition
+from bufferscope.model.metric_definitions import definition, definitions
 
 EXPECT = '\n[[expect]]\nmetric = "{}"\nsays = "so much"\nband = [0, 1]\n'
 
@@ -29,8 +29,8 @@ def reserved() -> set[str]:
 
 def test_no_traffic_may_have_a_name_that_gives_it_another_metrics_name() -> None:
     """Compare every definition whose name contains a traffic's name with every definition whose name does not."""
-    fixed = [each.name for each in DEFINITIONS if "<traffic>" not in each.name]
-    of_traffic = [re.escape(each.name) for each in DEFINITIONS if "<traffic>" in each.name]
+    fixed = [each.name for each in definitions() if "<traffic>" not in each.name]
+    of_traffic = [re.escape(each.name) for each in definitions() if "<traffic>" in each.name]
     patterns = [name.replace("<traffic>", "([A-Za-z0-9][A-Za-z0-9_-]*)") for name in of_traffic]
     matches = (re.fullmatch(pattern, name) for pattern in patterns for name in fixed)
     assert reserved() == {match[1] for match in matches if match} == {"total"}

@@ -16,6 +16,7 @@ from reactions import run_of
 from reports import DRAWN, LABELS, document, run, stored
 
 from bufferscope import figures, report
+from bufferscope.figures.declaring import declaration
 
 pytestmark = pytest.mark.browser
 
@@ -56,7 +57,7 @@ REACTIONS = {"queueing delay, p95 (ms)", "between reactions (s)", "to a fair sha
 """What the panels of `reaction_time` show, each with its own tooltip."""
 EXPERIMENTS: dict[str, tuple[Sequence[str], int, Sequence[str]]] = {
     "two-queues": (LABELS, 1, DRAWN),
-    "single": (LABELS[:1], 1, [name for name in DRAWN if not name.endswith(("_matrix", "_by_size"))]),
+    "single": (LABELS[:1], 1, [name for name in DRAWN if declaration(name).shape in ("plot", "panels")]),
     "few": (
         LABELS,
         2,
@@ -269,7 +270,7 @@ def expected_fields(experiment: str, name: str) -> list[str]:
     if experiment == "single":
         return ["traffic" if name == "goodput" else "", *fields[1:]] if name == "goodput" else fields[1:]
     repeated = experiment in ("few", "many")
-    if repeated and name.endswith("_matrix"):
+    if repeated and declaration(name).shape == "matrix":
         fields += ["95 % interval, low", "95 % interval, high"]
     if repeated and name == "goodput_delay":
         fields += ["95 % interval from (ms)", "to (ms)", "95 % interval from (Mbit/s)", "to (Mbit/s)"]

@@ -29,6 +29,7 @@ from bufferscope import figures
 from bufferscope.figures import pictures
 from bufferscope.figures.charts.goodput import binned
 from bufferscope.figures.choosing import chosen
+from bufferscope.figures.declaring import declaration
 from bufferscope.model.figure_names import FigureName
 
 
@@ -39,10 +40,7 @@ def test_loading_the_file_of_a_figure_does_not_hide_its_function(name: str) -> N
 
 
 LABELS = ["50p", "100p", "20p"]
-PANELS = ("buffers", "trade_offs", "throughput_delay", "smoke", "reaction_time", "live")
-OF_POINTS = [
-    name for name in figures.NAMES if not name.endswith(("_matrix", "_by_size", "_panels")) and name not in PANELS
-]
+OF_POINTS = [name for name in figures.NAMES if declaration(name).shape == "plot"]
 """The figures that show points side by side; those with one cell per point, with sizes or with panels have tests of
 their own."""
 

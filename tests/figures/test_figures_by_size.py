@@ -10,9 +10,10 @@ from handmade import MS, PING, SECOND, TCP, HandmadeResult, HandmadeRun, Rows, p
 
 from bufferscope import figures
 from bufferscope.figures import pictures
+from bufferscope.figures.declaring import declaration
 
 RING, DISCIPLINE = "link.bottleneck.ring.size", "link.bottleneck.queue.qdisc"
-BY_SIZE = [name for name in figures.NAMES if name.endswith("_by_size")]
+BY_SIZE = [name for name in figures.NAMES if declaration(name).shape == "by size"]
 
 
 def measured(size: int, seed: int = 1, factor: int = 1) -> HandmadeRun:

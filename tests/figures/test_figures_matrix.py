@@ -10,11 +10,12 @@ from matrices import COLOURS, CONTROLS, QUEUES, competing, result_of, typical
 
 from bufferscope import figures
 from bufferscope.figures import pictures, style
+from bufferscope.figures.declaring import declaration
 from bufferscope.model.figure_names import FigureName
 
 Spec = dict[str, Any]
 
-NAMES = [name for name in figures.NAMES if name.endswith("_matrix")]
+NAMES = [name for name in figures.NAMES if declaration(name).shape == "matrix"]
 
 
 def cells(result: HandmadeResult, name: FigureName) -> dict[tuple[str, str], float]:

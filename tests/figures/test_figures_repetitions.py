@@ -9,6 +9,7 @@ from matrices import competing, result_of
 
 from bufferscope import figures
 from bufferscope.figures import NAMES, pictures
+from bufferscope.figures.declaring import declaration
 
 FEW, LOTS = 3, 11
 OVER_TIME = ("queue_length", "rtt", "cwnd", "goodput")
@@ -139,9 +140,7 @@ def test_marks_of_goodput_against_delay_have_an_interval_each_way() -> None:
     assert "95 % confidence intervals" in subtitle(spec)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in NAMES if name not in ("share_matrix", "jain_matrix", "reaction_time", "live")]
-)
+@pytest.mark.parametrize("name", [name for name in NAMES if declaration(name).only_of in ("", "a population")])
 def test_a_single_repetition_says_nothing_of_repetitions(name: str) -> None:
     spec = spec_of(sweep(["50p", "100p"], with_everything), name)
     assert not any(word in str(spec["title"]) for word in ("repetition", "interval", "band"))

@@ -22,7 +22,7 @@ from bufferscope.interop import masking
 from bufferscope.interop.exporting import export, export_each
 from bufferscope.interop.live import judging, rebuilding, records
 from bufferscope.interop.live.measuring import measure, read_events
-from bufferscope.model.metric_definitions import DEFINITIONS
+from bufferscope.model.metric_definitions import definitions
 from bufferscope.store.run import Run
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "upload.events.gz"
@@ -271,7 +271,7 @@ def test_a_measurement_has_the_metrics_of_its_phases_and_no_others(run: Run) -> 
     known = metrics.names(run.scenario)
     assert not [name for name in run.metrics if not metrics.definition(name)]
     assert set(run.metrics) <= set(known)
-    own = [each for each in DEFINITIONS if each.name.startswith("live.")]
+    own = [each for each in definitions() if each.name.startswith("live.")]
     assert not [each.name for each in own if not any(map(each.fits, run.metrics))]
     assert not [name for name in metrics.names(scenario({"download": TCP})) if name.startswith("live.")]
 

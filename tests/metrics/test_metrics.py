@@ -24,7 +24,7 @@ from handmade import (
 )
 
 from bufferscope import metrics
-from bufferscope.model.metric_definitions import DEFINITIONS
+from bufferscope.model.metric_definitions import definitions
 from bufferscope.model.network import path, ports
 
 
@@ -386,7 +386,7 @@ def test_every_computed_metric_is_defined_and_every_definition_is_computed() -> 
     assert {re.sub(r"\.p\d+_", ".p<N>_", name) for name in computed} <= set(metrics.names(run.scenario))
     idle = scenario({"t.up": TCP | {"start_ns": SECOND, "stop_ns": 2 * SECOND}, "t.ping": PING}, duration_s=3)
     computed |= set(metrics.compute(HandmadeRun(idle, {"probes": probes([10])})))
-    for definition in DEFINITIONS:
+    for definition in definitions():
         if definition.name.startswith("live."):
             continue  # tests/interop/test_live_runs.py has a live measurement
         assert any(definition.fits(name) for name in computed), definition.name
@@ -450,7 +450,7 @@ def test_frame_has_null_where_a_value_is_censored() -> None:
 
 def test_describe_tells_name_unit_meaning_and_source_of_every_metric() -> None:
     table = metrics.describe()
-    assert table.height == len(DEFINITIONS) == table["name"].n_unique()
+    assert table.height == len(definitions()) == table["name"].n_unique()
     assert table.filter(pl.col("meaning") == "").is_empty()
     assert table.filter(pl.col("source") == "").is_empty()
 

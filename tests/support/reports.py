@@ -11,12 +11,12 @@ from handmade import MS, MSS, NETALYZR, PING, SECOND, TCP, WEB, HandmadeRun, est
 
 from bufferscope import report
 from bufferscope.figures import NAMES
+from bufferscope.figures.declaring import declaration
 from bufferscope.results.result import Result
 from bufferscope.store.run import Run
 
-DRAWN = [name for name in NAMES if name not in ("share_matrix", "jain_matrix", "reaction_time", "rtt_members", "live")]
-"""The figures that the page draws: all except those of competing traffic, of sweeps with a newcomer and of live
-measurements, and the one of each run's 95th percentile, which is lost here."""
+DRAWN = [name for name in NAMES if not declaration(name).only_of]
+"""The figures that the page draws: all except those of special runs, such as live measurements."""
 
 KEY = "link.bottleneck.queue.limit"
 LABELS = ["50p", "100p"]

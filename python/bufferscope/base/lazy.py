@@ -21,3 +21,16 @@ def names(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
         return value
 
     return load
+
+
+class Library:
+    """Another project's module, which is imported when one of its names is first used."""
+
+    def __init__(self, name: str) -> None:
+        """Name the module."""
+        self._name = name
+
+    def __getattr__(self, name: str) -> object:
+        value: object = getattr(import_module(self._name), name)
+        vars(self)[name] = value
+        return value

@@ -36,21 +36,20 @@ def sources() -> list[Row]:
 
 def metrics() -> list[Row]:
     """Every metric or family of metrics."""
-    from bufferscope.model.metric_definitions import DEFINITIONS
+    from bufferscope.model.metric_definitions import definitions
 
     return [
-        {"name": each.name, "unit": each.unit, "about": each.meaning, "source": each.source} for each in DEFINITIONS
+        {"name": each.name, "unit": each.unit, "about": each.meaning, "source": each.source} for each in definitions()
     ]
 
 
 def figures() -> list[Row]:
     """The figures that a file or `Result.figures` may name."""
     from bufferscope import figures as drawn
-    from bufferscope.model.figure_names import NEEDED
 
     return [
-        {"name": name, "about": (getdoc(drawn.FIGURES[name]) or "").partition("\n")[0], "tables": list(tables)}
-        for name, tables in NEEDED.items()
+        {"name": name, "about": (getdoc(function) or "").partition("\n")[0], "tables": list(drawn.NEEDED[name])}
+        for name, function in drawn.FIGURES.items()
     ]
 
 

@@ -1,19 +1,22 @@
 """Axes and colours: every figure of a result has the same time axis, and the same colour for a point."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import altair as alt
-import numpy as np
-import polars as pl
-from altair.typing import Optional
-
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import numpy as np
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import zooming
 from bufferscope.figures.source import ResultRecords, duration_s, points, sweep_title
 from bufferscope.model.network import CARRYING, traffic_named
 
-Channel = TypeVar("Channel", alt.X, alt.Y)
+if TYPE_CHECKING:
+    from altair.typing import Optional
+
+Channel = TypeVar("Channel", "alt.X", "alt.Y")
 
 TIME = "time (s)"
 WIDE = 50

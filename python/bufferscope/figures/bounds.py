@@ -1,11 +1,12 @@
 """The rate of the bottleneck in figures of goodput, and the traffic that it bounds: what crosses it that way."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import altair as alt
-import polars as pl
-
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, pointer
 from bufferscope.figures.source import ResultRecords, bottleneck, duration_s, points
 from bufferscope.metrics.capacity import Capacity, capacities

@@ -4,17 +4,17 @@ The size is the first swept key whose values all begin with a number of one unit
 What follows the number, and the values of the other varying keys, make the series.
 """
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
-import polars as pl
-
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, parts, pointer
-from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.matrix import Value
 from bufferscope.figures.source import (
     NoDataError,
@@ -26,6 +26,9 @@ from bufferscope.figures.source import (
     variation,
 )
 from bufferscope.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import LayerFigure
 
 NUMBER = re.compile(r"(\d+(?:\.\d+)?) ?([a-z]*)(?: (.+))?", re.IGNORECASE)
 """A swept value that is a size: a number and its unit, and perhaps more words."""

@@ -3,12 +3,13 @@
 `LayerFigure` and `PanelFigure` are Altair's charts in every other way.
 """
 
+from __future__ import annotations
+
 import math
 from pathlib import Path
 from typing import IO, Any
 
-import altair as alt
-
+from bufferscope.base.libraries import altair as alt
 from bufferscope.figures import legends, zooming
 
 PICTURES = ("svg", "png", "pdf")

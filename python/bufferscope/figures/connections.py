@@ -3,14 +3,18 @@
 The names are made by `bufferscope inspect`. A connection has the same colour in all figures of a run.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-import altair as alt
-import polars as pl
-from altair.typing import Optional
-
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes
 from bufferscope.figures.source import ResultRecords, points
+
+if TYPE_CHECKING:
+    from altair.typing import Optional
 
 FIELD = "connection"
 OTHERS = "other connections"

@@ -1,6 +1,8 @@
 """Thin long series to the rows that a picture can show, without losing a peak."""
 
-import polars as pl
+from __future__ import annotations
+
+from bufferscope.base.libraries import polars as pl
 
 
 def decimate(frame: pl.DataFrame, x: str, y: str, by: list[str], columns: int) -> pl.DataFrame:

@@ -4,14 +4,15 @@ All figures over time leave the same room beside their plots, with or without na
 one another, and their time axes are aligned. On small screens the page leaves the names out (`page.js`).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-import altair as alt
-import polars as pl
-
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, parts, pointer, repetitions, style
 from bufferscope.figures.source import ResultRecords, duration_s
 

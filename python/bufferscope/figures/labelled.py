@@ -3,18 +3,21 @@
 `labels` places the words for the least width of the plot.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
-import polars as pl
-
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, labels
-from bufferscope.figures.chart import Layer
 from bufferscope.figures.labels import Box, Label, Position
+
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import Layer
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class PlotAxis:
     is_log: bool = False
 
     @classmethod
-    def of(cls, channel: alt.X | alt.Y, length: float) -> "PlotAxis":
+    def of(cls, channel: alt.X | alt.Y, length: float) -> PlotAxis:
         """The axis of a channel that has its own domain."""
         scale = axes.written(channel)["scale"]
         low, high = scale["domain"]
@@ -99,7 +102,7 @@ def layers(
     channels: tuple[alt.X, alt.Y, Any],
     kinds: Sequence[str] = ("",),
     around: Surroundings | None = None,
-    opacity: Any = alt.Undefined,
+    opacity: Any = None,
 ) -> list[Layer]:
     """The names, in one label for marks that nearly coincide, and thin lines from the labels to the marks.
 
@@ -114,7 +117,7 @@ def layers(
     names = (*fields, *(f"to_{field}" for field in fields))
     rule = alt.Chart(pl.DataFrame(ends, schema=dict.fromkeys(names, pl.Float64), orient="row"))
     drawn = rule.mark_rule(style="leader", aria=False).encode(x=x, y=y, x2=f"{names[2]}:Q", y2=f"{names[3]}:Q")
-    return [drawn, *_words(found, plane, channels, fields, opacity)]
+    return [drawn, *_words(found, plane, channels, fields, alt.Undefined if opacity is None else opacity)]
 
 
 def _segments(label: Label, positions: Sequence[Position]) -> list[tuple[Position, Position]]:

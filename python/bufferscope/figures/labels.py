@@ -5,12 +5,17 @@ a wider plot all distances between such positions grow and the words do not: wha
 apart.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+from bufferscope.base.libraries import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 
 LINE = 15
 """Height in pixels of a line of a label."""
@@ -34,7 +39,7 @@ Group = tuple[Sequence[int], Sequence[tuple[str, str]]]
 """The marks that share a label, and its lines: words, each with the name of a colour."""
 Box = tuple[float, float, float, float]
 """Left, top, right and bottom, in the same pixels."""
-Array = NDArray[np.float64]
+Array: TypeAlias = "NDArray[np.float64]"
 Align = Literal["left", "center", "right"]
 ALIGNS: tuple[Align, ...] = ("left", "center", "right")
 
@@ -118,7 +123,7 @@ class _Plot:
     marks: Sequence[Position]
     size: tuple[float, float]
     kept_free: Sequence[Box]
-    avoided: "_Counted"
+    avoided: _Counted
 
 
 class _Counted:
@@ -155,7 +160,7 @@ def _orders(grouped: Sequence[Group]) -> list[list[int]]:
     return [list(order) for order in dict.fromkeys(map(tuple, found))][:ORDERS]
 
 
-def _improved(candidates: "Sequence[_Candidates]", order: Sequence[int]) -> tuple[float, list[Label]]:
+def _improved(candidates: Sequence[_Candidates], order: Sequence[int]) -> tuple[float, list[Label]]:
     """Labels placed one after another, again and again until all stay where they are; and what they cost."""
     labels: dict[int, Label] = {}
     costs: dict[int, float] = {}

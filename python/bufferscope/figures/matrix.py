@@ -1,19 +1,22 @@
 """Figures with a cell for each combination of swept values: rows for the first swept key, columns for all others."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
-import polars as pl
-
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, parts, style
-from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.labels import words_width
 from bufferscope.figures.source import NoDataError, PlottedPoint, ResultRecords, key_title, others, points, shared_keys
 from bufferscope.metrics import NotMeasuredError, metric
 from bufferscope.stats.estimate import Estimate, estimate
+
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import LayerFigure
 
 CELL = 30
 """Height in pixels of a row."""
@@ -47,7 +50,8 @@ class MatrixStyle:
     """The quantity that a cell shows, with its unit."""
     format: str
     """The number's format, for d3."""
-    scale: alt.Scale
+    scale: Mapping[str, Any]
+    """The scale of the colours, as the arguments of `altair.Scale`."""
     least_ratio: float | None = None
     """How many times as large as the least value the end of the colours is at least; None for a scale with its own
     domain."""
@@ -141,9 +145,9 @@ def _scale(frame: pl.DataFrame, look: MatrixStyle) -> alt.Scale:
     Logarithmic colours span at least `least_ratio`; linear ones begin at zero.
     """
     low, high = axes.span(frame["value"])
+    scale = alt.Scale(**look.scale)
     if look.least_ratio is None:
-        return look.scale
-    scale: alt.Scale = look.scale.copy()
+        return scale
     if scale.type == "log":
         known = frame["value"].filter(frame["value"] > 0)
         low, high = axes.span(known) if len(known) else (1.0, 1.0)

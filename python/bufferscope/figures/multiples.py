@@ -3,17 +3,20 @@
 All panels have the same axes, so that they can be compared, and each has its series' name as its title.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
-import polars as pl
-
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, parts, pointer, zooming
-from bufferscope.figures.chart import Figure, PanelFigure
 from bufferscope.figures.panels import Layout, arranged
 from bufferscope.figures.parts import PANEL_HEIGHT, Layer
 from bufferscope.figures.source import NoDataError, ResultRecords, points
+
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import Figure, PanelFigure
 
 LAYOUT = Layout(columns=3, below=66, beside=60, between=16, least=150)
 WIDTH = 900

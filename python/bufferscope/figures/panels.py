@@ -1,13 +1,16 @@
 """Plots beside and below one another, as one figure."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import altair as alt
-
+from bufferscope.base.libraries import altair as alt
 from bufferscope.figures import parts, style
-from bufferscope.figures.chart import PanelFigure
+
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import PanelFigure
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ def arranged(
     """
     spacing = {"row": layout.below, "column": layout.beside + layout.between if layout.columns > 1 else 0}
     usual: Any = {"concat": list(drawn), "columns": layout.columns, "spacing": spacing, "bounds": layout.bounds}
+    from bufferscope.figures.chart import PanelFigure
+
     chart = PanelFigure(**usual).properties(
         title=parts.heading(*heading),
         description=description,

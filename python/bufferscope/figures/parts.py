@@ -1,18 +1,22 @@
 """The common parts of figures: thinned series, lanes with marks for losses, and the frame."""
 
+from __future__ import annotations
+
 import textwrap
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
-import altair as alt
-import polars as pl
-
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, pointer, style
-from bufferscope.figures import chart as charts
-from bufferscope.figures.chart import LayerFigure
 from bufferscope.figures.decimate import decimate
 from bufferscope.figures.source import ResultRecords, duration_s, points
 
-Layer = charts.Layer
+if TYPE_CHECKING:
+    from bufferscope.figures import chart as charts
+    from bufferscope.figures.chart import LayerFigure
+
+Layer: TypeAlias = "charts.Layer"
 
 LANE = 9
 """Height in pixels of the strip in which one point's lost probes are marked."""
@@ -78,6 +82,8 @@ def framed(
     layers: Sequence[Layer], title: str, subtitle: str, description: str, height: int = style.HEIGHT
 ) -> LayerFigure:
     """The layers as one figure with a title, an explanation, and a description for readers who can't see it."""
+    from bufferscope.figures.chart import LayerFigure
+
     chart = LayerFigure(layer=list(layers)).properties(
         width=style.WIDTH, height=height, title=heading(title, subtitle), description=description
     )

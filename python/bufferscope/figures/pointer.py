@@ -4,18 +4,21 @@ The page (`report/templates/page.js`) uses the names below to keep the time and 
 charts of an experiment.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import altair as alt
-import polars as pl
-
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, zooming
-from bufferscope.figures.chart import Figure, Layer, LayerFigure, PanelFigure
 from bufferscope.figures.source import ResultRecords, duration_s
 
-Choices = tuple[alt.Parameter, ...]
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import Figure, Layer, LayerFigure
+
+Choices: TypeAlias = "tuple[alt.Parameter, ...]"
 
 HOVER = "hover"
 """Name of the layer with the dot under the pointer."""
@@ -146,6 +149,8 @@ def over_time(chart: Figure, result: ResultRecords) -> Figure:
 
     `zooming` says how the time axis is moved. Panels (`multiples`) stay as they are.
     """
+    from bufferscope.figures.chart import PanelFigure
+
     if isinstance(chart, PanelFigure):
         return chart
     pointed = alt.param(name=POINTED, expr=f"{NEAREST}.time_s ? {NEAREST}.time_s[0] : null")

@@ -1,12 +1,13 @@
 """Repetitions in figures over time: a few are drawn as single lines, many as a median with a band."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import altair as alt
-import polars as pl
-
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, parts, pointer
 from bufferscope.figures.source import ResultRecords, duration_s, points
 
@@ -63,13 +64,14 @@ def layers(
     y: alt.Y,
     color: Any,
     detail: Sequence[str] = (),
-    dash: Any = alt.Undefined,
+    dash: Any = None,
     opacity: float = 1,
 ) -> list[parts.Layer]:
     """The lines in their colours, with the light lines or bands behind them; the legend lets the user isolate series.
 
     `detail` names the columns that distinguish lines of the same colour.
     """
+    dash = alt.Undefined if dash is None else dash
     encoding = {"x": x, "y": y, "color": color}
     isolated = pointer.isolating(color, dash)
     found: list[parts.Layer] = []

@@ -1,11 +1,12 @@
 """Turn a result's records into the tidy frames that figures draw: runs grouped by point, rows labelled with it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import polars as pl
-
+from bufferscope.base.libraries import polars as pl
 from bufferscope.metrics.queues import mean_delays_s
 from bufferscope.metrics.records import RunRecords
 from bufferscope.model.network import NANOSECONDS, Port, path, ports, probers, traffic_ends
@@ -22,18 +23,18 @@ class NoDataError(ValueError):
     """The records hold no data for the figure; the message says what is missing."""
 
 
-def check_size(result: "ResultRecords", figure: str) -> None:
+def check_size(result: ResultRecords, figure: str) -> None:
     """Raise `NoDataError` if the result has more points than a figure can show."""
     if (points := size(result)) > MOST_POINTS:
         raise NoDataError(f"{figure}: {points} points are too many to draw; at most {MOST_POINTS}")
 
 
-def size(result: "ResultRecords") -> int:
+def size(result: ResultRecords) -> int:
     """The number of a result's points."""
     return len(set(variation(result).labels))
 
 
-def check_recorded(result: "ResultRecords", figure: str, tables: Sequence[str]) -> None:
+def check_recorded(result: ResultRecords, figure: str, tables: Sequence[str]) -> None:
     """Raise `NoDataError` if none of the runs records one of these tables, from which a figure is drawn."""
     for table in tables:
         scenarios = [run.scenario for run in result.runs]

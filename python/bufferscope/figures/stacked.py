@@ -1,12 +1,16 @@
 """Panels below one another that share a horizontal axis, as one figure."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import altair as alt
-
+from bufferscope.base.libraries import altair as alt
 from bufferscope.figures import pointer, style
-from bufferscope.figures.chart import Layer, PanelFigure
 from bufferscope.figures.panels import Layout, arranged
+
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import Layer, PanelFigure
 
 BESIDE = 92
 """Pixels beside a panel: its vertical axis with its title, and room for the last number of the horizontal one."""
@@ -22,13 +26,13 @@ def stacked(
     titles: Sequence[str],
     heading: tuple[str, str],
     description: str,
-    legend: object = alt.Undefined,
+    legend: object = None,
 ) -> PanelFigure:
     """One panel for each list of layers, with its height in pixels and its title ("" for none).
 
     `heading` is the title and the explanation of the whole figure; `legend` is the channel with its legend.
     """
-    clickable = [pointer.clickable(panels[0], legend), *panels[1:]]
+    clickable = [pointer.clickable(panels[0], alt.Undefined if legend is None else legend), *panels[1:]]
     drawn = [
         alt.LayerChart(layer=list(layers)).properties(
             width=style.WIDTH, height=height, **({"title": alt.TitleParams(title, fontSize=14)} if title else {})

@@ -6,10 +6,12 @@ Vega-Lite's own interaction with scales moves an axis beyond both ends of its da
 period is a parameter that is updated by events (`on`, which Vega-Lite hands to Vega), and the axis' domain reads it.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
-import altair as alt
-import polars as pl
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import polars as pl
 
 PERIOD = "zoom_time_s"
 """Name of the parameter: the times in seconds at which the axis begins and ends, or null for the whole run."""

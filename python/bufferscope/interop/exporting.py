@@ -136,7 +136,7 @@ def _frames(runs: Sequence[Run], table: str) -> Iterator["pl.DataFrame"]:
     """A table of all runs in parts with the same columns; no run keeps its records in memory."""
     import polars as pl
 
-    from bufferscope.metrics.batch import RUN, batches
+    from bufferscope.metrics.batch import batches, run_type
 
     variation = Variation(runs)
     paths = [path for run in runs for path in run.settings]
@@ -151,7 +151,7 @@ def _frames(runs: Sequence[Run], table: str) -> Iterator["pl.DataFrame"]:
     for batch in batches(runs):
         own = runs[begin : begin + len(batch.runs)]
         part = _table(batch, own, table)
-        which = told[begin:].select(pl.all(), index=pl.int_range(pl.len(), dtype=RUN))
+        which = told[begin:].select(pl.all(), index=pl.int_range(pl.len(), dtype=run_type()))
         begin += len(own)
         whole = part.select(pl.col("run").alias("index"), pl.exclude("run", *names))
         yield whole.join(which, on="index", maintain_order="left").select(*names, pl.exclude("index", *names))
@@ -162,7 +162,7 @@ def _table(batch: "Batch", runs: Sequence[Run], table: str) -> "pl.DataFrame":
     import polars as pl
 
     from bufferscope.metrics import definition
-    from bufferscope.metrics.batch import RUN
+    from bufferscope.metrics.batch import run_type
     from bufferscope.metrics.tables import numbered
 
     if table == METRICS:
@@ -171,7 +171,7 @@ def _table(batch: "Batch", runs: Sequence[Run], table: str) -> "pl.DataFrame":
         return metrics.with_columns(unit=pl.col("metric").replace_strict(units, return_dtype=pl.String))
     if table == RUNS:
         rows = [{"run": index, **_about(run)} for index, run in enumerate(runs)]
-        return pl.DataFrame(rows, schema_overrides={"run": RUN})
+        return pl.DataFrame(rows, schema_overrides={"run": run_type()})
     return batch.whole(table).collect()
 
 

@@ -4,54 +4,32 @@ In these frames, `run` is a run's index in the batch, and each metric's query gr
 one. Sums are over whole numbers or in a fixed order, so a run's metrics do not depend on the other runs of the batch.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
-from typing import Protocol, cast
-
-import polars as pl
+from typing import Any, Protocol, TypeVar, cast
 
 from bufferscope._core import TABLES
+from bufferscope.base.libraries import polars as pl
 from bufferscope.metrics.capacity import steps
+from bufferscope.metrics.declared import columns as columns_of
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.window import Window, window
 from bufferscope.model.network import ports, traffic_named
 from bufferscope.model.scenario import Scenario, Traffic
 
-RUN = pl.Int32
+Made = TypeVar("Made")
 MOST_RUNS = 250
 """The most runs of a batch."""
 MOST_ROWS = 1_000_000
 """The most rows that the largest table of a batch may have, unless one run has more. This bounds memory."""
-COLUMNS: Mapping[str, Sequence[str]] = {
-    "probes": ("probe", "sent_ns", "rtt_ns", "owd_up_ns"),
-    "flows": (
-        *("t_ns", "flow", "state", "cwnd_bytes", "rwnd_bytes", "inflight_bytes", "delivered_bytes"),
-        *("retransmits", "lost", "notsent_bytes", "busy_ns", "rwnd_limited_ns"),
-    ),
-    "queues": (
-        "t_ns",
-        "port",
-        "layer",
-        "packets",
-        "bytes",
-        "sent_packets",
-        "sent_bytes",
-        "airtime_ns",
-        "transmissions",
-    ),
-    "drops": ("t_ns", "port", "reason"),
-    "transfers": ("traffic", "flow", "started_ns", "finished_ns", "bytes"),
-    "sojourns": ("t_ns", "port", "layer", "sojourn_ns", "packets"),
-    "capacity": ("t_ns", "port", "rate_bps"),
-    "estimates": ("traffic", "direction", "idle_ns", "loaded_ns", "rate_bps"),
-    "round_trips": ("t_ns", "flow", "half", "method", "rtt_ns"),
-    "retransmissions": ("t_ns", "flow", "kind", "spurious"),
-    "one_way": ("t_ns", "flow", "way", "change_ns"),
-    "hops": ("t_ns", "ladder", "ttl", "address", "rtt_ns"),
-    "stages": ("t_ns", "end", "stage", "delay_ns"),
-}
-"""The columns from which metrics are computed; no others are read."""
+
+
+def run_type() -> Any:
+    """The type of the column `run`."""
+    return pl.Int32
 
 
 class PartitionTables(Protocol):
@@ -75,12 +53,20 @@ class Batch:
         """Create a batch of these runs; their tables are read when they are needed."""
         self.runs = tuple(runs)
         self._tables: dict[str, pl.LazyFrame] = {}
+        self._made: dict[Callable[[Batch], object], Any] = {}
 
     def table(self, name: str, *columns: str) -> pl.LazyFrame:
-        """`run` and these columns of a table, for all runs."""
+        """`run` and these columns of a table, for all runs; a metric must read them."""
         if name not in self._tables:
-            self._tables[name] = pl.concat(list(self._parts(name, COLUMNS[name])))
+            self._tables[name] = pl.concat(list(self._parts(name, columns_of(name))))
         return self._tables[name].select("run", *columns)
+
+    def once(self, make: Callable[[Batch], Made]) -> Made:
+        """What this function makes of the batch; it is called once, and its result shared by all who ask for it."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        made: Made = self._made[make]
+        return made
 
     def whole(self, name: str) -> pl.LazyFrame:
         """`run` and all columns of a table, for all runs."""
@@ -135,11 +121,11 @@ class Batch:
         return self.frame({}, lambda run: [()] if traffic_named(run.scenario, *kinds) else [])
 
     def frame(
-        self, columns: "Mapping[str, type[pl.DataType]]", rows: Callable[[RunRecords], Sequence[tuple[object, ...]]]
+        self, columns: Mapping[str, type[pl.DataType]], rows: Callable[[RunRecords], Sequence[tuple[object, ...]]]
     ) -> pl.LazyFrame:
         """A frame with `run` and these columns, whose `rows` are computed from each run without its tables."""
         found = [(number, *row) for number, run in enumerate(self.runs) for row in rows(run)]
-        return pl.LazyFrame(found, schema={"run": RUN, **columns}, orient="row")
+        return pl.LazyFrame(found, schema={"run": run_type(), **columns}, orient="row")
 
     def _parts(self, table: str, columns: Sequence[str]) -> Iterator[pl.LazyFrame]:
         """The table's parts: one for runs with tables of their own, and one for each group of runs that share them."""
@@ -155,14 +141,16 @@ def _numbered(run: RunRecords, index: int, table: str, columns: Sequence[str]) -
     """A run's table with the run's index. A stored run reads it from its file and does not keep it in memory."""
     read: Callable[[str, Sequence[str]], pl.DataFrame] | None = getattr(run, "read", None)
     frame: pl.DataFrame = read(table, columns) if read else getattr(run, table)
-    return frame.select(pl.lit(index, RUN).alias("run"), *columns)
+    return frame.select(pl.lit(index, run_type()).alias("run"), *columns)
 
 
 def _renumbered(rows: pl.LazyFrame, indices: Mapping[int, int]) -> pl.LazyFrame:
     """The rows of these runs, with their index in the batch instead of their number."""
     if list(indices.items()) == [(index, index) for index in range(len(indices))]:
         return rows.filter(pl.col("run").is_between(0, len(indices) - 1))
-    known = pl.LazyFrame({"run": list(indices), "index": list(indices.values())}, schema={"run": RUN, "index": RUN})
+    known = pl.LazyFrame(
+        {"run": list(indices), "index": list(indices.values())}, schema={"run": run_type(), "index": run_type()}
+    )
     own = rows.filter(pl.col("run").is_between(min(indices), max(indices))).join(known, on="run", maintain_order="left")
     return own.with_columns(run="index").drop("index")
 

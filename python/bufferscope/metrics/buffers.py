@@ -4,12 +4,12 @@ Netalyzr (Kreibich et al., IMC 2010, section 5.2) infers a buffer's size as the 
 that the load adds. This is the only module that computes it.
 """
 
-from collections.abc import Iterator
+from __future__ import annotations
 
-import polars as pl
-
+from bufferscope.base.libraries import polars as pl
 from bufferscope.metrics.batch import Batch
-from bufferscope.metrics.long import Measured, long
+from bufferscope.metrics.declaring import Metric, Query, query
+from bufferscope.metrics.long import Measured
 from bufferscope.metrics.records import RunRecords
 from bufferscope.model.network import NANOSECONDS, Port, path, traffic_ends, traffic_named
 from bufferscope.model.scenario import NetalyzrTraffic
@@ -22,26 +22,90 @@ MBIT = 1_000_000
 DIRECTIONS = ("down", "up")
 
 
-def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
-    """`buffer.<traffic>.*` of every test of the path's buffers."""
+COLUMNS = ("traffic", "direction", "idle_ns", "loaded_ns", "rate_bps")
+SOURCE = "estimates: rate_bps, loaded_ns, idle_ns"
+WITH_LIMIT = f"{SOURCE}; scenario: limit of the queue with the smallest rate"
+
+
+def _added_ns() -> pl.Expr:
+    return pl.col("loaded_ns") - pl.col("idle_ns")
+
+
+def _inferred() -> pl.Expr:
+    """The inferred size in bits times nanoseconds per second."""
+    return pl.col("rate_bps") * _added_ns()
+
+
+def _share() -> Measured:
+    known = pl.when(pl.col("true_bytes").is_not_null())
+    return known.then(_inferred()), 8 * NANOSECONDS * pl.col("true_bytes")
+
+
+def _of(direction: str, way: str) -> Query:
+    """The metrics of a direction of every test of the path's buffers."""
+
+    def of_tests(batch: Batch) -> pl.LazyFrame:
+        return batch.once(_estimates).filter(pl.col("direction") == direction)
+
+    name = f"buffer.<traffic>.{direction}"
+    return query(
+        Metric(
+            f"{name}_mbit",
+            "Mbit/s",
+            f"{way} Payload of a netalyzr test that made the round trip, per second of the measured half.",
+            SOURCE,
+            lambda: (pl.col("rate_bps"), MBIT),
+            heading=f"<traffic>.{direction} (Mbit/s)",
+        ),
+        Metric(
+            f"{name}_idle_ms",
+            "ms",
+            f"{way} Mean round-trip time without load.",
+            SOURCE,
+            lambda: (pl.col("idle_ns"), MS),
+        ),
+        Metric(
+            f"{name}_added_ms",
+            "ms",
+            f"{way} Mean round-trip time that the load adds.",
+            SOURCE,
+            lambda: (_added_ns(), MS),
+            heading=f"<traffic>.{direction} added (ms)",
+        ),
+        Metric(
+            f"{name}_inferred_kib",
+            "KiB",
+            f"{way} The buffer as Netalyzr infers it: the rate multiplied by the time that the load adds.",
+            SOURCE,
+            lambda: (_inferred(), 8 * NANOSECONDS * KIB),
+            heading=f"<traffic>.{direction} buffer (KiB)",
+        ),
+        Metric(
+            f"{name}_true_kib",
+            "KiB",
+            f"{way} What the queue at the smallest rate holds, if it is tail drop.",
+            WITH_LIMIT,
+            lambda: (pl.col("true_bytes"), KIB),
+        ),
+        Metric(
+            f"{name}_inferred_share",
+            "",
+            f"{way} The inferred buffer as a share of the true one.",
+            WITH_LIMIT,
+            _share,
+        ),
+        reads={"estimates": COLUMNS},
+    )(of_tests)
+
+
+def _estimates(batch: Batch) -> pl.LazyFrame:
+    """What the tests estimate in each direction, and the true size of the buffer."""
     tests = batch.frame({"traffic": pl.String, "direction": pl.String, "true_bytes": pl.Int64}, _tests)
-    found = tests.join(batch.table("estimates", *_COLUMNS), on=["run", "traffic", "direction"], maintain_order="left")
-    added_ns = pl.col("loaded_ns") - pl.col("idle_ns")
-    known = pl.col("true_bytes").is_not_null()
-    metrics: dict[str, Measured] = {
-        "mbit": (pl.col("rate_bps"), MBIT),
-        "idle_ms": (pl.col("idle_ns"), MS),
-        "added_ms": (added_ns, MS),
-        "inferred_kib": (pl.col("rate_bps") * added_ns, 8 * NANOSECONDS * KIB),
-        "true_kib": (pl.col("true_bytes"), KIB),
-        "inferred_share": (pl.when(known).then(pl.col("rate_bps") * added_ns), 8 * NANOSECONDS * pl.col("true_bytes")),
-    }
-    for direction in DIRECTIONS:
-        own = found.filter(pl.col("direction") == direction)
-        yield long(own, {f"buffer.{{}}.{direction}_{name}": value for name, value in metrics.items()}, "traffic")
+    return tests.join(batch.table("estimates", *COLUMNS), on=["run", "traffic", "direction"], maintain_order="left")
 
 
-_COLUMNS = ("traffic", "direction", "idle_ns", "loaded_ns", "rate_bps")
+of_downloads = _of("down", "From the server:")
+of_uploads = _of("up", "To the server:")
 
 
 def true_bytes(port: Port, packet_bytes: int) -> int | None:

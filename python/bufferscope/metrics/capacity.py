@@ -4,12 +4,13 @@ Whatever needs the rate of a port at some time, or the number of bits that it ca
 The scenario has the planned rates only: an engine may have set them a moment later.
 """
 
+from __future__ import annotations
+
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import polars as pl
-
+from bufferscope.base.libraries import polars as pl
 from bufferscope.metrics.records import RunRecords
 from bufferscope.model.network import NANOSECONDS, ports
 

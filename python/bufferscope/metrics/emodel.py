@@ -6,12 +6,18 @@ echo (`Idle`) worse, which are as weak as the defaults of TELR and WEPL say, and
 (`Idd`).
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
+from bufferscope.base.libraries import numpy as np
 
-Values = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+Values: TypeAlias = "npt.NDArray[np.float64]"
 
 # Table 2: loudness ratings, sidetone, echo, noise, quantisation, in dB, dBmp, dBm0p, dB(A) or units.
 SLR, RLR, STMR, LSTR = 8.0, 2.0, 15.0, 18.0

@@ -6,13 +6,13 @@ smaller one has (1 - δ) / 2 of the bandwidth. Here there may be several flows. 
 of the time since the newcomer's start, so that no fixed period is longer than short times or shorter than long ones.
 """
 
+from __future__ import annotations
+
 import math
-from collections.abc import Iterator
 
-import polars as pl
-
+from bufferscope.base.libraries import polars as pl
 from bufferscope.metrics.batch import Batch
-from bufferscope.metrics.long import long
+from bufferscope.metrics.declaring import Metric, query
 from bufferscope.metrics.records import RunRecords
 from bufferscope.model.network import NANOSECONDS, traffic_named, traffic_of_flow
 
@@ -24,28 +24,18 @@ STEP_NS = 100_000_000
 """The times at which shares are compared are multiples of this after the newcomer's start."""
 
 
-def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
-    """`fair_after.<traffic>_s` of tcp entries that begin while another one is sending, and `epoch.<traffic>_s`."""
-    yield _convergence(batch)
-    yield _epochs(batch)
-
-
-def _epochs(batch: Batch) -> pl.LazyFrame:
-    """The time between the first and the last reduction of each connection, divided by the number of epochs between.
-
-    A connection reduces its window when it enters one of the states of `REDUCING`.
-    """
-    time, reducing = pl.col("t_ns"), pl.col("state").is_in(REDUCING)
-    samples = batch.rows("flows", "flow", "state").sort("t_ns", maintain_order=True)
-    reduced = samples.filter(reducing & ~reducing.shift(fill_value=False).over("run", "flow"))
-    flows = reduced.group_by("run", "flow").agg(span_ns=time.max() - time.min(), epochs=pl.len().cast(pl.Int64) - 1)
-    found = flows.group_by("run", traffic_of_flow()).agg(pl.col("span_ns").sum(), pl.col("epochs").sum())
-    wide = batch.traffic("tcp").join(found, on=["run", "traffic"], maintain_order="left")
-    span = pl.when(pl.col("epochs") > 0).then(pl.col("span_ns"))
-    return long(wide, {"epoch.{}_s": (span, pl.col("epochs") * NANOSECONDS)}, "traffic")
-
-
-def _convergence(batch: Batch) -> pl.LazyFrame:
+@query(
+    Metric(
+        "fair_after.<traffic>_s",
+        "s",
+        "Time from the start of a tcp entry that begins while others send until it has had, over the latter half of "
+        "that time, 90 % of its fair share of all their goodput; censored if it never has.",
+        "flows: delivered_bytes",
+        lambda: ((pl.col("steps") * STEP_NS).cast(pl.Float64).fill_null(math.inf), NANOSECONDS),
+    ),
+    reads={"flows": ("t_ns", "flow", "delivered_bytes")},
+)
+def of_newcomers(batch: Batch) -> pl.LazyFrame:
     """For each newcomer, the first step at which its share of the latter half of its time is fair."""
     columns = {"traffic": pl.String, "start_ns": pl.Int64, "own": pl.Int64, "all": pl.Int64}
     newcomers = batch.frame(columns, _newcomers)
@@ -67,9 +57,30 @@ def _convergence(batch: Batch) -> pl.LazyFrame:
     latter = both.with_columns(own - pl.col("own_half").fill_null(0), total - pl.col("all_half").fill_null(0))
     fair = (own * pl.col("all") * 10 >= TENTHS * pl.col("own") * total) & (total > 0)
     first = latter.join(newcomers, on=entry).filter(fair).group_by(entry).agg(steps=pl.col("end").min())
-    found = newcomers.join(first, on=entry, how="left", maintain_order="left")
-    after_ns = (pl.col("steps") * STEP_NS).cast(pl.Float64).fill_null(math.inf)
-    return long(found, {"fair_after.{}_s": (after_ns, NANOSECONDS)}, "traffic")
+    return newcomers.join(first, on=entry, how="left", maintain_order="left")
+
+
+@query(
+    Metric(
+        "epoch.<traffic>_s",
+        "s",
+        "Mean time between two reductions of the window of a connection of a tcp entry: its reaction time.",
+        "flows: state",
+        lambda: (pl.when(pl.col("epochs") > 0).then(pl.col("span_ns")), pl.col("epochs") * NANOSECONDS),
+    ),
+    reads={"flows": ("t_ns", "flow", "state")},
+)
+def of_reductions(batch: Batch) -> pl.LazyFrame:
+    """The time between the first and the last reduction of each connection, divided by the number of epochs between.
+
+    A connection reduces its window when it enters one of the states of `REDUCING`.
+    """
+    time, reducing = pl.col("t_ns"), pl.col("state").is_in(REDUCING)
+    samples = batch.rows("flows", "flow", "state").sort("t_ns", maintain_order=True)
+    reduced = samples.filter(reducing & ~reducing.shift(fill_value=False).over("run", "flow"))
+    flows = reduced.group_by("run", "flow").agg(span_ns=time.max() - time.min(), epochs=pl.len().cast(pl.Int64) - 1)
+    found = flows.group_by("run", traffic_of_flow()).agg(pl.col("span_ns").sum(), pl.col("epochs").sum())
+    return batch.traffic("tcp").join(found, on=["run", "traffic"], maintain_order="left")
 
 
 def _newcomers(run: RunRecords) -> list[tuple[str, int, int, int]]:

@@ -1,11 +1,11 @@
 """Metrics of TCP senders: retransmissions, windows, data in flight, and the time that data waited in send buffers."""
 
-from collections.abc import Iterator
+from __future__ import annotations
 
-import polars as pl
-
+from bufferscope.base.libraries import polars as pl
 from bufferscope.metrics.batch import Batch
-from bufferscope.metrics.long import Measured, long
+from bufferscope.metrics.declaring import Metric, Query, query
+from bufferscope.metrics.long import Measured
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.window import gained
 from bufferscope.model.network import OVER_TCP, traffic_of_flow
@@ -18,30 +18,137 @@ def cwnd_packets(run: RunRecords) -> pl.Expr:
     return (pl.col("cwnd_bytes") / int(run.meta["mss_bytes"])).alias("cwnd_packets")
 
 
-def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
-    """`retransmits`, `cwnd`, `inflight`, `unsent` and `rwnd` of the runs with TCP."""
+BY_TRAFFIC = ["run", "traffic"]
+
+
+@query(
+    Metric(
+        "retransmits.total",
+        "segments",
+        "Segments retransmitted, all connections together.",
+        "flows: retransmits",
+        lambda: pl.when(pl.col("known").fill_null(1) > 0).then(pl.col("retransmits").fill_null(0)),
+        heading="retransmits",
+    ),
+    reads={"flows": ("t_ns", "flow", "retransmits")},
+)
+def of_all(batch: Batch) -> pl.LazyFrame:
+    """The retransmissions of the runs with TCP.
+
+    No sample: nothing was sent. Samples without a count: it is not known, as in the results of some programs.
+    """
     samples = batch.table("flows", "t_ns", "flow", "retransmits")
     again = pl.col("retransmits")
     retransmits = gained(samples, batch, "retransmits").group_by("run").agg(again.sum(), known=again.count())
-    runs = batch.having(*OVER_TCP).join(retransmits, on="run", how="left", maintain_order="left")
-    # No sample: nothing was sent. Samples without a count: it is not known, as in the results of some programs.
-    yield long(runs, {"retransmits.total": pl.when(pl.col("known").fill_null(1) > 0).then(again.fill_null(0))})
+    return batch.having(*OVER_TCP).join(retransmits, on="run", how="left", maintain_order="left")
 
-    for prefix, column in (("cwnd", "cwnd_bytes"), ("inflight", "inflight_bytes")):
-        yield _sizes(batch, prefix, column)
 
+def _sizes(mean: Metric, largest: Metric, column: str) -> Query:
+    """Two metrics of a column of bytes: over all samples of a source's connections, in packets."""
+
+    def of_samples(batch: Batch) -> pl.LazyFrame:
+        size = pl.col(column)
+        segments = batch.frame({"mss_bytes": pl.Int64}, lambda run: [(run.meta["mss_bytes"],)])
+        flows = batch.rows("flows", "flow", column).group_by("run", "flow").agg(
+            size=size.sum(), samples=size.count(), max=size.max()
+        )  # fmt: skip
+        found = flows.group_by("run", traffic_of_flow()).agg(pl.col("size", "samples").sum(), pl.col("max").max())
+        wide = batch.traffic(*OVER_TCP).join(found, on=BY_TRAFFIC, maintain_order="left")
+        return wide.join(segments, on="run", maintain_order="left")
+
+    return query(mean, largest, reads={"flows": ("t_ns", "flow", column)})(of_samples)
+
+
+def _mean_size() -> Measured:
+    return pl.when(pl.col("samples") > 0).then(pl.col("size")), pl.col("mss_bytes") * pl.col("samples")
+
+
+def _largest_size() -> Measured:
+    return pl.col("max"), pl.col("mss_bytes")
+
+
+CWND = "flows: cwnd_bytes; run: mss_bytes"
+of_windows = _sizes(
+    Metric(
+        "cwnd.<traffic>.mean_packets",
+        "packets",
+        "Mean congestion window of a connection, over the samples.",
+        CWND,
+        _mean_size,
+    ),
+    Metric(
+        "cwnd.<traffic>.max_packets",
+        "packets",
+        "Largest congestion window found by a sample.",
+        CWND,
+        _largest_size,
+    ),
+    "cwnd_bytes",
+)
+IN_FLIGHT = "flows: inflight_bytes; run: mss_bytes"
+of_data_in_flight = _sizes(
+    Metric(
+        "inflight.<traffic>.mean_packets",
+        "packets",
+        "Mean amount of data in flight of a connection, over the samples.",
+        IN_FLIGHT,
+        _mean_size,
+    ),
+    Metric(
+        "inflight.<traffic>.max_packets",
+        "packets",
+        "Most data in flight found by a sample.",
+        IN_FLIGHT,
+        _largest_size,
+    ),
+    "inflight_bytes",
+)
+
+
+def _wait() -> Measured:
+    known = pl.when((pl.col("delivered_bytes") != 0) & (pl.col("intervals") > 0))
+    twice_sent = pl.col("delivered_bytes") * 2
+    return known.then(pl.col("byte_ns")), twice_sent * MS
+
+
+@query(
+    Metric(
+        "unsent.<traffic>_ms",
+        "ms",
+        "Time that data waited in the send buffers before it was sent, by Little's law.",
+        "flows: notsent_bytes, delivered_bytes",
+        _wait,
+    ),
+    reads={"flows": ("t_ns", "flow", "notsent_bytes", "delivered_bytes")},
+)
+def of_send_buffers(batch: Batch) -> pl.LazyFrame:
+    """The data that each entry sent, and for how long it had waited."""
     sent = gained(batch.table("flows", "t_ns", "flow", "delivered_bytes"), batch, "delivered_bytes")
     waits = sent.join(_waits(batch), on=["run", "flow"], how="left").group_by("run", traffic_of_flow())
     unsent = waits.agg(pl.col("delivered_bytes").sum(), pl.col("byte_ns").sum(), pl.col("intervals").sum())
-    wide = batch.traffic("tcp").join(unsent, on=["run", "traffic"], maintain_order="left")
-    known = pl.when((pl.col("delivered_bytes") != 0) & (pl.col("intervals") > 0))
-    twice_sent = pl.col("delivered_bytes") * 2
-    yield long(wide, {"unsent.{}_ms": (known.then(pl.col("byte_ns")), twice_sent * MS)}, "traffic")
-    yield _advertised(batch)
+    return batch.traffic("tcp").join(unsent, on=BY_TRAFFIC, maintain_order="left")
 
 
-def _advertised(batch: Batch) -> pl.LazyFrame:
-    """`rwnd.<traffic>.*`: the receivers' windows, and for how long they were the limit."""
+@query(
+    Metric(
+        "rwnd.<traffic>.max_bytes",
+        "bytes",
+        "Largest window that a receiver had advertised when a sample was taken.",
+        "flows: rwnd_bytes",
+        lambda: pl.col("rwnd_bytes"),
+    ),
+    Metric(
+        "rwnd.<traffic>.limited_percent",
+        "%",
+        "Part of the time with data to send or to be acknowledged in which the receiver's window was the limit; all "
+        "connections together.",
+        "flows: rwnd_limited_ns, busy_ns",
+        lambda: (pl.when(pl.col("busy_ns") > 0).then(pl.col("rwnd_limited_ns") * 100), pl.col("busy_ns")),
+    ),
+    reads={"flows": ("t_ns", "flow", "rwnd_bytes", "busy_ns", "rwnd_limited_ns")},
+)
+def of_receivers(batch: Batch) -> pl.LazyFrame:
+    """The receivers' windows, and for how long they were the limit."""
     largest = (
         batch.rows("flows", "flow", "rwnd_bytes").group_by("run", traffic_of_flow()).agg(pl.col("rwnd_bytes").max())
     )
@@ -50,30 +157,8 @@ def _advertised(batch: Batch) -> pl.LazyFrame:
     spent = spent.group_by("run", traffic_of_flow()).agg(pl.col(times).sum())
     wide = batch.traffic(*OVER_TCP)
     for found in (largest, spent):
-        wide = wide.join(found, on=["run", "traffic"], how="left", maintain_order="left")
-    busy = pl.when(pl.col("busy_ns") > 0)
-    windows: dict[str, Measured] = {
-        "rwnd.{}.max_bytes": pl.col("rwnd_bytes"),
-        "rwnd.{}.limited_percent": (busy.then(pl.col("rwnd_limited_ns") * 100), pl.col("busy_ns")),
-    }
-    return long(wide, windows, "traffic")
-
-
-def _sizes(batch: Batch, prefix: str, column: str) -> pl.LazyFrame:
-    """Mean and maximum of a column of bytes over all samples of a source's connections, in packets."""
-    size, mss = pl.col(column), pl.col("mss_bytes")
-    segments = batch.frame({"mss_bytes": pl.Int64}, lambda run: [(run.meta["mss_bytes"],)])
-    flows = batch.rows("flows", "flow", column).group_by("run", "flow").agg(
-        size.sum(), samples=size.count(), max=size.max()
-    )  # fmt: skip
-    found = flows.group_by("run", traffic_of_flow()).agg(size.sum(), pl.col("samples").sum(), pl.col("max").max())
-    wide = batch.traffic(*OVER_TCP).join(found, on=["run", "traffic"], maintain_order="left")
-    sampled = pl.when(pl.col("samples") > 0)
-    sizes: dict[str, Measured] = {
-        f"{prefix}.{{}}.mean_packets": (sampled.then(size), mss * pl.col("samples")),
-        f"{prefix}.{{}}.max_packets": (pl.col("max"), mss),
-    }
-    return long(wide.join(segments, on="run", maintain_order="left"), sizes, "traffic")
+        wide = wide.join(found, on=BY_TRAFFIC, how="left", maintain_order="left")
+    return wide
 
 
 def _waits(batch: Batch) -> pl.LazyFrame:

@@ -1,11 +1,11 @@
 """Goodput: payload that arrived (for TCP: that was acknowledged) per second."""
 
-from collections.abc import Iterator
+from __future__ import annotations
 
-import polars as pl
-
+from bufferscope.base.libraries import polars as pl
 from bufferscope.metrics.batch import Batch
-from bufferscope.metrics.long import long
+from bufferscope.metrics.declaring import Metric, query
+from bufferscope.metrics.long import Measured
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.window import gained
 from bufferscope.model.network import CARRYING, NANOSECONDS, groups, traffic_of_flow
@@ -21,39 +21,98 @@ def deliveries(run: RunRecords) -> pl.DataFrame:
     return rows.with_columns(pl.col("delivered_bytes").cum_max().over("flow")).collect(engine="in-memory")
 
 
-def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
-    """All `goodput.*` metrics of the runs with TCP or UDP flows."""
-    delivered, by_traffic = pl.col("delivered_bytes"), ["run", "traffic"]
-    windows = batch.windows.select("run", window_ns=pl.col("end_ns") - pl.col("start_ns")).filter(
-        pl.col("window_ns") > 0
-    )
-    entries = batch.traffic(*CARRYING).join(windows, on="run", maintain_order="left")
+SOURCE = "flows: delivered_bytes; transfers: finished_ns, bytes"
+READS = {
+    "flows": ("flow", "t_ns", "delivered_bytes"),
+    "transfers": ("traffic", "flow", "finished_ns", "bytes"),
+}
+BY_TRAFFIC = ["run", "traffic"]
+
+
+def _rate() -> Measured:
     # A byte per nanosecond is 8000 Mbit/s.
-    rate = delivered.fill_null(0) * round(8 * NANOSECONDS / MBIT), pl.col("window_ns")
-    flows = gains(batch)
+    return pl.col("delivered_bytes").fill_null(0) * round(8 * NANOSECONDS / MBIT), pl.col("window_ns")
 
-    total = flows.group_by("run").agg(delivered.sum())
-    runs = entries.select("run", "window_ns").unique(maintain_order=True).join(total, on="run", how="left")
-    yield long(runs, {"goodput.total_mbit": rate})
 
-    own = flows.group_by(by_traffic).agg(delivered.sum())
-    yield long(
-        entries.join(own, on=by_traffic, how="left", maintain_order="left"), {"goodput.{}_mbit": rate}, "traffic"
-    )
+def _windows(batch: Batch) -> pl.LazyFrame:
+    """The length of each run's window, unless it is 0: `run, window_ns`."""
+    lengths = batch.windows.select("run", window_ns=pl.col("end_ns") - pl.col("start_ns"))
+    return lengths.filter(pl.col("window_ns") > 0)
 
+
+def _entries(batch: Batch) -> pl.LazyFrame:
+    """The entries that carry data: `run, traffic, window_ns`."""
+    return batch.traffic(*CARRYING).join(_windows(batch), on="run", maintain_order="left")
+
+
+@query(
+    Metric(
+        "goodput.total_mbit",
+        "Mbit/s",
+        "Payload acknowledged (for udp, arrived) per second, all flows of tcp, web and udp together.",
+        SOURCE,
+        _rate,
+        heading="goodput (Mbit/s)",
+    ),
+    reads=READS,
+)
+def of_all(batch: Batch) -> pl.LazyFrame:
+    """All flows of a run with TCP or UDP together."""
+    total = gains(batch).group_by("run").agg(pl.col("delivered_bytes").sum())
+    runs = _entries(batch).select("run", "window_ns").unique(maintain_order=True)
+    return runs.join(total, on="run", how="left")
+
+
+@query(
+    Metric(
+        "goodput.<traffic>_mbit",
+        "Mbit/s",
+        "Payload acknowledged to (for udp, arrived from) the flows of a traffic entry, per second; also of all parts "
+        "of an entry that is a test, or of those in one direction.",
+        SOURCE,
+        _rate,
+        heading="<traffic> (Mbit/s)",
+    ),
+    reads=READS,
+)
+def of_each(batch: Batch) -> pl.LazyFrame:
+    """The flows of each entry, then those of each group of entries that are parts of a test."""
+    delivered = pl.col("delivered_bytes")
+    own = gains(batch).group_by(BY_TRAFFIC).agg(delivered.sum())
+    entries = _entries(batch).join(own, on=BY_TRAFFIC, how="left", maintain_order="left")
     members = batch.frame(
         {"group": pl.String, "traffic": pl.String},
         lambda run: [(group, part) for group, parts in groups(run.scenario, *CARRYING).items() for part in parts],
     )
-    shared = members.join(own, on=by_traffic, how="left", maintain_order="left")
+    shared = members.join(own, on=BY_TRAFFIC, how="left", maintain_order="left")
     together = shared.group_by("run", "group", maintain_order=True).agg(delivered.sum())
-    yield long(together.join(windows, on="run", maintain_order="left"), {"goodput.{}_mbit": rate}, "group")
+    tests = together.rename({"group": "traffic"}).join(_windows(batch), on="run", maintain_order="left")
+    columns = (*BY_TRAFFIC, "window_ns", "delivered_bytes")
+    return pl.concat([entries.select(columns), tests.select(columns)])
 
+
+def _jain() -> Measured:
+    return pl.col("delivered_bytes").map_elements(lambda shares: jain_index(shares.to_list()), return_dtype=pl.Float64)
+
+
+@query(
+    Metric(
+        "goodput.jain",
+        "",
+        "Jain's fairness index of the bulk TCP connections' goodput: 1 is equal.",
+        SOURCE,
+        _jain,
+        heading="Jain's index",
+    ),
+    reads=READS,
+)
+def of_bulk(batch: Batch) -> pl.LazyFrame:
+    """The shares of the connections of each run, if any data came."""
     # If a flow makes several transfers, each over its own connection, these connections don't compete.
     bulk = batch.traffic("tcp", only=lambda entry: entry.get("transfers", 1) == 1)
-    shares = flows.join(bulk.join(windows, on="run"), on=by_traffic, how="semi").group_by("run").agg(delivered)
-    jain = delivered.map_elements(lambda shares: jain_index(shares.to_list()), return_dtype=pl.Float64)
-    yield long(shares.filter(delivered.list.sum() > 0), {"goodput.jain": jain})
+    competing = gains(batch).join(bulk.join(_windows(batch), on="run"), on=BY_TRAFFIC, how="semi")
+    shares = competing.group_by("run").agg(pl.col("delivered_bytes"))
+    return shares.filter(pl.col("delivered_bytes").list.sum() > 0)
 
 
 def gains(batch: Batch) -> pl.LazyFrame:

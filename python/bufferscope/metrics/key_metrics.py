@@ -2,38 +2,13 @@
 
 from collections.abc import Iterator
 
+from bufferscope.metrics.declared import definitions
 from bufferscope.model.metric_names import live_phases
 from bufferscope.model.network import CARRYING, bulk_flows, groups, probers, traffic_named
 from bufferscope.model.scenario import Scenario
 
-HEADINGS = {
-    "rtt.p50_ms": "RTT p50 (ms)",
-    "rtt.p95_ms": "p95",
-    "rtt.max_ms": "max",
-    "rtt.lost": "lost probes",
-    "goodput.total_mbit": "goodput (Mbit/s)",
-    "goodput.jain": "Jain's index",
-    "retransmits.total": "retransmits",
-}
-LIVE = "live."
-LIVE_UNITS = {"ms": "ms", "mbit": "Mbit/s", "s": "s", "kb": "kB", "percent": "%"}
 LOADED = {"download": ("down",), "upload": ("up",), "both": ("down", "up")}
 """The directions of the load in each phase of a live measurement."""
-ENDINGS = {
-    "_mbit": " (Mbit/s)",
-    "_added_ms": " added (ms)",
-    "_inferred_kib": " buffer (KiB)",
-    ".mean_s": " mean (s)",
-    ".p95_s": " p95 (s)",
-    ".unfinished": " unfinished",
-    ".mos": " MOS",
-    ".delay_ms": " delay (ms)",
-    ".loss_percent": " loss (%)",
-    ".p50_ms": " RTT p50 (ms)",
-    ".p95_ms": " RTT p95 (ms)",
-    ".max_ms": " RTT max (ms)",
-    "_percent": " loss (%)",
-}
 
 
 def key_metrics(scenario: Scenario) -> list[str]:
@@ -61,13 +36,8 @@ def heading(name: str) -> str:
     >>> heading("live.upload.added.p95_ms"), heading("live.both.up.goodput_p10_mbit"), heading("live.upload.rpm")
     ('upload added p95 (ms)', 'both up goodput_p10 (Mbit/s)', 'upload rpm')
     """
-    if name in HEADINGS:
-        return HEADINGS[name]
-    if name.startswith(LIVE):
-        words, _, unit = name.removeprefix(LIVE).rpartition("_")
-        return f"{words.replace('.', ' ')} ({LIVE_UNITS[unit]})" if words else name.removeprefix(LIVE).replace(".", " ")
-    _, _, rest = name.partition(".")
-    return next((rest.removesuffix(end) + words for end, words in ENDINGS.items() if rest.endswith(end)), name)
+    known = next((metric for metric in definitions() if metric.fits(name)), None)
+    return known.headed(name) if known else name
 
 
 def _delay(scenario: Scenario) -> Iterator[str]:

@@ -3,25 +3,187 @@
 Each phase has its own load, so numbers over a whole measurement would mean nothing: it has only these metrics.
 """
 
-from collections.abc import Iterator, Mapping
+from __future__ import annotations
 
-import polars as pl
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from bufferscope.metrics.batch import RUN, Batch
+from bufferscope.base.libraries import polars as pl
+from bufferscope.metrics.batch import Batch, run_type
+from bufferscope.metrics.declaring import Metric, Query
 from bufferscope.metrics.records import RunRecords
 from bufferscope.store.live import live_of
-from bufferscope.store.verdict import DirectionNumbers, PhaseVerdict, Spread
+
+if TYPE_CHECKING:
+    from bufferscope.store.verdict import Spread
 
 PREFIX = "live."
+SOURCE = "run.json: summary.live.verdict"
 MS, S, MBIT, KB, PERCENT = 1e6, 1e9, 1e6, 1e3, 0.01
-PERCENTILES = ("p50", "p95", "p99", "max")
+Number = tuple[float | None, float]
+"""A number, if it is known, and its unit."""
 
 
-def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
-    """All `live.*` metrics of the runs that are live measurements."""
-    rows = [(number, *row) for number, run in enumerate(batch.runs) for row in _rows(run)]
-    kinds = {"run": RUN, "metric": pl.String, "value": pl.Float64, "unit": pl.Float64}
-    yield pl.LazyFrame(rows, schema=kinds, orient="row")
+@dataclass(frozen=True, eq=False)
+class LiveMetric(Metric):
+    """A metric whose value is taken from the verdict, or from that of a phase or of a direction."""
+
+    value: Callable[[Any], Number]
+
+
+def _spread(name: str, meaning: str, heading: str, spread: Callable[[Any], Spread]) -> Iterator[LiveMetric]:
+    """Percentiles and the longest; one that falls among lost probes is infinite."""
+
+    def percentile(percent: int) -> Callable[[Any], Number]:
+        def value(part: Any) -> Number:
+            found: int | None = spread(part)[f"p{percent}_ns"]  # type: ignore[literal-required]
+            return float("inf") if found is None and spread(part)["censored"] else found, MS
+
+        return value
+
+    for percent in (50, 95, 99):
+        yield LiveMetric(
+            f"{name}.p{percent}_ms",
+            "ms",
+            f"{percent}th percentile of {meaning}, lost echoes as +inf; of live measurements only.",
+            SOURCE,
+            percentile(percent),
+            heading=f"{heading} p{percent} (ms)",
+        )
+    yield LiveMetric(
+        f"{name}.max_ms",
+        "ms",
+        f"The largest of {meaning}, without lost echoes.",
+        SOURCE,
+        lambda part: (spread(part)["max_ns"], MS),
+        heading=f"{heading} max (ms)",
+    )
+
+
+OF_MEASUREMENT = (
+    *_spread(
+        "live.idle.rtt",
+        "the round-trip times of the echoes before the load",
+        "idle rtt",
+        lambda verdict: verdict["idle"]["rtt"],
+    ),
+)
+OF_PHASE = (
+    *_spread(
+        "live.<phase>.rtt",
+        "the round-trip times of a phase's echoes under load",
+        "<phase> rtt",
+        lambda phase: phase["numbers"]["loaded"],
+    ),
+    *_spread(
+        "live.<phase>.added",
+        "these round-trip times minus the idle median",
+        "<phase> added",
+        lambda phase: phase["numbers"]["added"],
+    ),
+    LiveMetric(
+        "live.<phase>.sent",
+        "probes",
+        "Echoes sent under load in a phase.",
+        SOURCE,
+        lambda phase: (phase["numbers"]["loaded"]["count"], 1.0),
+        heading="<phase> sent",
+    ),
+    LiveMetric(
+        "live.<phase>.lost",
+        "probes",
+        "Those of them that were lost.",
+        SOURCE,
+        lambda phase: (phase["numbers"]["loaded"]["lost"], 1.0),
+        heading="<phase> lost",
+    ),
+    LiveMetric(
+        "live.<phase>.rpm",
+        "1/min",
+        "Responsiveness of a phase, in round trips per minute.",
+        SOURCE,
+        lambda phase: (phase["rpm"]["rpm"], 1.0),
+        heading="<phase> rpm",
+    ),
+)
+OF_DIRECTION = (
+    *_spread(
+        "live.<phase>.<direction>.added",
+        "the change of the one-way delay over the idle median",
+        "<phase> <direction> added",
+        lambda direction: direction["added"],
+    ),
+    LiveMetric(
+        "live.<phase>.<direction>.loss_percent",
+        "%",
+        "Echoes that were lost in this direction, of those sent.",
+        SOURCE,
+        lambda direction: (direction["loss"], PERCENT),
+        heading="<phase> <direction> loss (%)",
+    ),
+    LiveMetric(
+        "live.<phase>.<direction>.goodput_mbit",
+        "Mbit/s",
+        "Mean goodput at the receiver, without the first fifth of the phase (at most 2 s).",
+        SOURCE,
+        lambda direction: (_of(direction["goodput"], "mean_bps"), MBIT),
+        heading="<phase> <direction> goodput (Mbit/s)",
+    ),
+    LiveMetric(
+        "live.<phase>.<direction>.goodput_p10_mbit",
+        "Mbit/s",
+        "The lowest decile of goodput in steps of 1 s.",
+        SOURCE,
+        lambda direction: (_of(direction["goodput"], "p10_bps"), MBIT),
+        heading="<phase> <direction> goodput_p10 (Mbit/s)",
+    ),
+    LiveMetric(
+        "live.<phase>.<direction>.fill_s",
+        "s",
+        "From the start of the load to 80 % of the later median delay.",
+        SOURCE,
+        lambda direction: (direction["fill_ns"], S),
+        heading="<phase> <direction> fill (s)",
+    ),
+    LiveMetric(
+        "live.<phase>.<direction>.standing_ms",
+        "ms",
+        "Median of the added delay once the buffer is full.",
+        SOURCE,
+        lambda direction: (_of(direction["buffer"], "delay_ns"), MS),
+        heading="<phase> <direction> standing (ms)",
+    ),
+    LiveMetric(
+        "live.<phase>.<direction>.buffer_kb",
+        "kB",
+        "That delay times the rate of IP packets: the buffer in use.",
+        SOURCE,
+        lambda direction: (_of(direction["buffer"], "bytes"), KB),
+        heading="<phase> <direction> buffer (kB)",
+    ),
+    LiveMetric(
+        "live.<phase>.<direction>.retransmits_percent",
+        "%",
+        "Segments of the load that were retransmitted.",
+        SOURCE,
+        lambda direction: (_of(direction["load"], "retransmits"), PERCENT),
+        heading="<phase> <direction> retransmits (%)",
+    ),
+)
+
+
+class LiveQuery(Query):
+    """The metrics of live measurements, which need no table."""
+
+    def measure(self, batch: Batch, percent: int | None = None) -> pl.LazyFrame:
+        """The metrics in the form of `long`."""
+        rows = [(number, *row) for number, run in enumerate(batch.runs) for row in _rows(run)]
+        kinds = {"run": run_type(), "metric": pl.String, "value": pl.Float64, "unit": pl.Float64}
+        return pl.LazyFrame(rows, schema=kinds, orient="row")
+
+
+of_measurements = LiveQuery((*OF_MEASUREMENT, *OF_PHASE, *OF_DIRECTION))
 
 
 def is_live(run: RunRecords) -> bool:
@@ -34,52 +196,21 @@ def _rows(run: RunRecords) -> Iterator[tuple[str, float, float]]:
     live = live_of(run.meta["summary"])
     if live is None:
         return
-    found = _spread("live.idle.rtt", live["verdict"]["idle"]["rtt"])
-    for phase in live["verdict"]["phases"]:
-        for name, value in _phase(phase).items():  # of several phases of a kind, the first
-            found.setdefault(name, value)
+    verdict = live["verdict"]
+    found = {each.name: each.value(verdict) for each in OF_MEASUREMENT}
+    for phase in verdict["phases"]:
+        for each in OF_PHASE:  # of several phases of a kind, the first
+            found.setdefault(each.name.replace("<phase>", phase["kind"]), each.value(phase))
+        for direction in phase["numbers"]["directions"]:
+            for each in OF_DIRECTION:
+                name = each.name.replace("<phase>", phase["kind"]).replace("<direction>", direction["direction"])
+                found.setdefault(name, each.value(direction))
     for name, (number, unit) in found.items():
         if number is not None:
             yield name, float(number), unit
 
 
-Values = dict[str, tuple[float | None, float]]
-
-
-def _phase(phase: PhaseVerdict) -> Values:
-    name = f"live.{phase['kind']}"
-    numbers = phase["numbers"]
-    found = {
-        **_spread(f"{name}.rtt", numbers["loaded"]),
-        **_spread(f"{name}.added", numbers["added"]),
-        f"{name}.sent": (numbers["loaded"]["count"], 1.0),
-        f"{name}.lost": (numbers["loaded"]["lost"], 1.0),
-        f"{name}.rpm": (phase["rpm"]["rpm"], 1.0),
-    }
-    for direction in numbers["directions"]:
-        found |= _direction(f"{name}.{direction['direction']}", direction)
-    return found
-
-
-def _direction(name: str, numbers: DirectionNumbers) -> Values:
-    goodput, buffer, load = numbers["goodput"], numbers["buffer"], numbers["load"]
-    known: Mapping[str, tuple[float | None, float]] = {
-        "loss_percent": (numbers["loss"], PERCENT),
-        "goodput_mbit": (goodput["mean_bps"] if goodput else None, MBIT),
-        "goodput_p10_mbit": (goodput["p10_bps"] if goodput else None, MBIT),
-        "fill_s": (numbers["fill_ns"], S),
-        "standing_ms": (buffer["delay_ns"] if buffer else None, MS),
-        "buffer_kb": (buffer["bytes"] if buffer else None, KB),
-        "retransmits_percent": (load["retransmits"] if load else None, PERCENT),
-    }
-    return {**_spread(f"{name}.added", numbers["added"]), **{f"{name}.{what}": each for what, each in known.items()}}
-
-
-def _spread(name: str, spread: Spread) -> Values:
-    """Percentiles and the longest; one that falls among lost probes is infinite."""
-    found: Values = {}
-    for which in PERCENTILES:
-        value: int | None = spread[f"{which}_ns"]  # type: ignore[literal-required]
-        hidden = value is None and spread["censored"] and which != "max"
-        found[f"{name}.{which}_ms"] = float("inf") if hidden else value, MS
-    return found
+def _of(numbers: Any, key: str) -> float | None:
+    """One of these numbers, if they are known."""
+    value: float | None = numbers[key] if numbers else None
+    return value

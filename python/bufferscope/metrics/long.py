@@ -5,12 +5,16 @@ reciprocal. A run's metrics must not depend on the number of runs beside it, so 
 numbers, and NumPy divides them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
-import numpy as np
-import polars as pl
+from bufferscope.base.libraries import numpy as np
+from bufferscope.base.libraries import polars as pl
+from bufferscope.stats.estimate import HUNDREDTHS, percentile_of
 
-Measured = pl.Expr | tuple[pl.Expr, pl.Expr | float]
+Measured: TypeAlias = "pl.Expr | tuple[pl.Expr, pl.Expr | float]"
 """A metric's value, or its numerator and denominator."""
 
 
@@ -30,6 +34,11 @@ def long(wide: pl.LazyFrame, metrics: Mapping[str, Measured], instance: str | No
         unit=pl.concat_list([unit.cast(pl.Float64) for unit in units]),
     )
     return lists.explode("metric", "value", "unit").filter(pl.col("value").is_not_null())
+
+
+def ordered(percent: float, unit: float = 1) -> Measured:
+    """A percentile of the column `ordered`, whose lists are in ascending order; their values are in parts of a unit."""
+    return percentile_of(pl.col("ordered"), percent), HUNDREDTHS * unit
 
 
 def quotient(value: pl.Expr, unit: pl.Expr) -> pl.Expr:

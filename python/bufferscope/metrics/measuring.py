@@ -1,93 +1,20 @@
 """Compute one metric, or all metrics, from a run's records."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import groupby
-from typing import Protocol
 
-import polars as pl
-
-from bufferscope.metrics import (
-    buffers,
-    fairness,
-    flows,
-    goodput,
-    live,
-    loss,
-    queues,
-    round_trips,
-    rtt,
-    sojourns,
-    transfers,
-    voip,
-    wifi,
-)
-from bufferscope.metrics.batch import RUN, Batch, batches
+from bufferscope.base.libraries import polars as pl
+from bufferscope.metrics import live
+from bufferscope.metrics.batch import Batch, batches, run_type
+from bufferscope.metrics.declared import definitions, queries
+from bufferscope.metrics.declaring import Query
 from bufferscope.metrics.records import RunRecords
-from bufferscope.model.metric_definitions import DEFINITIONS
 from bufferscope.model.metric_names import PERCENTILE, any_percentile, closest, exists, names
 from bufferscope.model.metric_values import MetricError, Metrics, NotMeasuredError, UnknownMetricError, Value
 from bufferscope.model.recorded import explanation, missing, unrecorded
-
-Family = Callable[[Batch], Iterator[pl.LazyFrame]]
-"""Queries for the metrics of runs, in the form of `long`, in the order in which tables show them."""
-
-
-class AnyPercentile(Protocol):
-    """A family with percentiles, which can compute any percentiles, not only the usual ones."""
-
-    def __call__(self, batch: Batch, percents: Sequence[int]) -> Iterator[pl.LazyFrame]:
-        """The family's metrics, with these percentiles."""
-
-
-FAMILIES: Mapping[str, Family] = {
-    "rtt": rtt.measure,
-    "answered": rtt.measure_answered,
-    "idle": rtt.measure_idle,
-    "round_trip": round_trips.measure,
-    "goodput": goodput.measure,
-    "fair_after": fairness.measure,
-    "epoch": fairness.measure,
-    "loss": loss.measure,
-    "voip": voip.measure,
-    "utilization": queues.measure,
-    "delay_share": queues.measure,
-    "ring_share": queues.measure,
-    "drops": queues.measure,
-    "marks": queues.measure,
-    "first_drop": queues.measure,
-    "queue": queues.measure,
-    "ring": queues.measure,
-    "airtime": wifi.measure,
-    "aggregate": wifi.measure,
-    "stacked": queues.measure,
-    "sojourn": sojourns.measure,
-    "retransmits": flows.measure,
-    "cwnd": flows.measure,
-    "inflight": flows.measure,
-    "unsent": flows.measure,
-    "rwnd": flows.measure,
-    "transfer": transfers.measure,
-    "buffer": buffers.measure,
-    "live": live.measure,
-}
-"""For each first word of metrics' names, the function that measures these metrics."""
-
-NOTHING = pl.LazyFrame(schema={"run": RUN, "metric": pl.String, "value": pl.Float64, "unit": pl.Float64})
-"""No metrics, in the form of `long`."""
-
-ANY_PERCENTILE: Mapping[str, AnyPercentile] = {
-    "rtt": rtt.measure,
-    "answered": rtt.measure_answered,
-    "idle": rtt.measure_idle,
-    "round_trip": round_trips.measure,
-    "queue": queues.measure,
-    "ring": queues.measure,
-    "stacked": queues.measure,
-    "sojourn": sojourns.measure,
-    "transfer": transfers.measure,
-}
-"""The families with percentiles; their functions measure only the requested percentiles."""
 
 
 def compute(run: RunRecords) -> Metrics:
@@ -227,16 +154,15 @@ def _computed(batch: Batch) -> list[Metrics]:
     """Every metric of each run of a batch, in one query."""
     values: list[dict[str, float]] = [{} for _ in batch.runs]
     empty = set.intersection(*(set(unrecorded(run.scenario)) for run in batch.runs))
-    for number, name, value in _measured(batch, _families(frozenset(empty))).iter_rows():
+    for number, name, value in _measured(batch, _queries(frozenset(empty))).iter_rows():
         values[number][name] = value
     return [Metrics(_recorded(run, found)) for run, found in zip(batch.runs, values, strict=True)]
 
 
 @lru_cache(maxsize=64)
-def _families(empty: frozenset[str]) -> Sequence[Family]:
-    """The families with a metric that can be computed without these tables, each once."""
-    words = dict.fromkeys(known.name.split(".")[0] for known in DEFINITIONS if not empty.intersection(known.tables))
-    return list(dict.fromkeys(FAMILIES[word] for word in words))
+def _queries(empty: frozenset[str]) -> Sequence[Query]:
+    """The queries with a metric that can be computed without these tables."""
+    return [each for each in queries() if any(empty.isdisjoint(metric.tables) for metric in each.metrics)]
 
 
 def _recorded(run: RunRecords, found: Mapping[str, float]) -> Mapping[str, float]:
@@ -249,19 +175,22 @@ def _recorded(run: RunRecords, found: Mapping[str, float]) -> Mapping[str, float
 
 def _one(batch: Batch, name: str) -> list[float | None]:
     """One metric of each run of a batch, whether or not its table is recorded; None if a run has none."""
-    word = name.split(".")[0]
     values: list[float | None] = [None] * len(batch.runs)
-    if word in FAMILIES:
-        percent = PERCENTILE.search(name) if word in ANY_PERCENTILE else None
-        family = partial(ANY_PERCENTILE[word], percents=(int(percent[1]),)) if percent else FAMILIES[word]
-        for number, value in _measured(batch, [family]).filter(metric=name).select("run", "value").iter_rows():
+    own = next((each for each in queries() if any(metric.fits(name) for metric in each.metrics)), None)
+    if own:
+        percent = PERCENTILE.search(name)
+        for number, value in (
+            _measured(batch, [own], percent and int(percent[1])).filter(metric=name).select("run", "value").iter_rows()
+        ):
             values[number] = value
     return values
 
 
-def _measured(batch: Batch, families: Sequence[Family]) -> pl.DataFrame:
-    """The metrics of these families: `run, metric, value`, run by run; all in one query."""
-    fractions = pl.concat([NOTHING, *(frame for family in families for frame in family(batch))])
+def _measured(batch: Batch, chosen: Sequence[Query], percent: int | None = None) -> pl.DataFrame:
+    """The metrics of these queries: `run, metric, value`, run by run; all at once."""
+    frames = (frame for each in chosen if (frame := each.measure(batch, percent)) is not None)
+    none = pl.LazyFrame(schema={"run": run_type(), "metric": pl.String, "value": pl.Float64, "unit": pl.Float64})
+    fractions = pl.concat([none, *frames])
     found = fractions.sort("run", maintain_order=True).collect(engine="in-memory")
     return found.select("run", "metric", pl.Series("value", found["value"].to_numpy() / found["unit"].to_numpy()))
 
@@ -282,7 +211,7 @@ def not_measured(run: RunRecords) -> list[str]:
     if live.is_live(run):
         return []
     empty = set(run.meta["summary"].get("not_measured", ())).difference(unrecorded(run.scenario))
-    return names(run.scenario, [known for known in DEFINITIONS if known.table in empty])
+    return names(run.scenario, [known for known in definitions() if known.table in empty])
 
 
 def not_recorded(run: RunRecords) -> list[str]:

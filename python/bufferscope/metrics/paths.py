@@ -8,7 +8,9 @@ hardly anything but echoes shows the half to the sender. The core makes the same
 (`crates/capture/src/analysis/halves.rs`).
 """
 
-import polars as pl
+from __future__ import annotations
+
+from bufferscope.base.libraries import polars as pl
 
 SHORT = 0.1
 """A half that takes less than this share of the other's time is that of an end."""

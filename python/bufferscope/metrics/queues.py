@@ -1,34 +1,201 @@
 """Metrics of ports: queue lengths, utilization, drops and marks, and each port's share of the queueing delay."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import polars as pl
-
 from bufferscope._core import DROP_REASONS
+from bufferscope.base.libraries import polars as pl
 from bufferscope.metrics.batch import Batch, batches
 from bufferscope.metrics.capacity import bits
-from bufferscope.metrics.long import Measured, long, quotient
+from bufferscope.metrics.declaring import Metric, Query, query
+from bufferscope.metrics.long import Measured, ordered, quotient
 from bufferscope.metrics.records import RunRecords
 from bufferscope.model.network import NANOSECONDS
-from bufferscope.stats.estimate import HUNDREDTHS, percentile_of
 
 LAYERS = {"queue": "qdisc", "ring": "ring", "stacked": "stacked"}
 """The metrics' prefixes, each with its layer of a port."""
-PERCENTILES = (50, 95)
 PORT = ["run", "port"]
 _MARKS = [reason for reason, marks in DROP_REASONS.items() if marks]
 """The reasons for which a packet is marked instead of dropped."""
 
 
-def measure(batch: Batch, percents: Sequence[int] = PERCENTILES) -> Iterator[pl.LazyFrame]:
-    """The metrics of every port that has a rate."""
-    yield _utilizations(batch)
-    yield _delay_shares(batch)
-    yield _ring_shares(batch)
-    yield from _drops_and_marks(batch)
-    yield from _lengths(batch, percents)
+BACKLOG = "queues: bytes (all layers); capacity: rate_bps"
+OF_BACKLOG = {"queues": ("t_ns", "port", "layer", "bytes"), "capacity": ("t_ns", "port", "rate_bps")}
+
+
+def _capacity_bits(interval: Mapping[str, Any]) -> float:
+    return bits(interval["times_ns"], interval["rates_bps"], interval["start_ns"], interval["end_ns"])
+
+
+def _utilization() -> Measured:
+    interval = pl.struct("times_ns", "rates_bps", "start_ns", "end_ns")
+    return pl.col("bits"), interval.map_elements(_capacity_bits, return_dtype=pl.Float64)
+
+
+@query(
+    Metric(
+        "utilization.<port>",
+        "",
+        "Bits sent, link layer included, as a share of what the rate allows.",
+        "queues: sent_bytes; capacity: rate_bps",
+        _utilization,
+    ),
+    reads={"queues": ("t_ns", "port", "layer", "sent_bytes"), "capacity": ("t_ns", "port", "rate_bps")},
+)
+def of_links(batch: Batch) -> pl.LazyFrame:
+    """Bits sent between the first and the last sample of the window, and the rates in that time.
+
+    If a port has a ring, its counters are those of the ring.
+    """
+    order = {"ring": 0, "qdisc": 1, "stacked": 2}
+    time, sent = pl.col("t_ns"), pl.col("sent_bytes")
+    samples = batch.rows("queues", "port", "layer", "sent_bytes").group_by(*PORT, "layer").agg(
+        start_ns=time.min(),
+        end_ns=time.max(),
+        bits=(sent.get(time.arg_max()) - sent.get(time.arg_min())) * 8,
+        samples=pl.len(),
+    )  # fmt: skip
+    ordered = samples.sort(pl.col("layer").replace_strict(order, return_dtype=pl.Int8))
+    lowest = ordered.unique(PORT, keep="first", maintain_order=True)
+    rates = batch.rates.group_by(PORT, maintain_order=True).agg(times_ns="t_ns", rates_bps="rate_bps")
+    rated = batch.rated.join(rates, on=PORT, maintain_order="left")
+    return rated.join(lowest.filter(pl.col("samples") >= 2), on=PORT, maintain_order="left")
+
+
+def _delay_share() -> Measured:
+    delay = pl.col("delay_s")
+    total = delay.sum().over("run")
+    return pl.when(total > 0).then(delay), total
+
+
+@query(
+    Metric(
+        "delay_share.<port>",
+        "",
+        "Time-average of backlog / rate, as a share of the sum over all ports: the part of the queueing delay that "
+        "arises here.",
+        BACKLOG,
+        _delay_share,
+    ),
+    reads=OF_BACKLOG,
+)
+def of_delays(batch: Batch) -> pl.LazyFrame:
+    """The delay of each port; the shares are null if nothing ever queued."""
+    return _mean_delays(batch)
+
+
+def _ring_share() -> Measured:
+    total = pl.col("total_s")
+    return pl.when(total > 0).then(pl.col("delay_s")), total
+
+
+@query(
+    Metric(
+        "ring_share.<port>",
+        "",
+        "Time-average of the ring's backlog, as a share of that of all the port's layers: the part of the port's "
+        "queueing delay that arises in the driver's ring.",
+        BACKLOG,
+        _ring_share,
+    ),
+    reads=OF_BACKLOG,
+)
+def of_rings(batch: Batch) -> pl.LazyFrame:
+    """The delay of each port with a ring, and in its ring; the shares are null if nothing ever queued there."""
+    ringed = batch.rows("queues", "port", "layer").filter(layer="ring").select(PORT).unique()
+    in_ring = _mean_delays(batch, ["ring"]).join(ringed, on=PORT, how="semi")
+    whole = _mean_delays(batch).rename({"delay_s": "total_s"})
+    return in_ring.join(whole, on=PORT, how="left", maintain_order="left")
+
+
+def _counts(batch: Batch) -> pl.LazyFrame:
+    """The packets dropped and marked at every port that has a rate, and the time of the first drop."""
+    is_mark = pl.col("reason").is_in(_MARKS)
+    counts = batch.rows("drops", "port", "reason").group_by(PORT).agg(
+        marks=is_mark.sum(), drops=is_mark.not_().sum(), first_ns=pl.col("t_ns").filter(is_mark.not_()).min()
+    )  # fmt: skip
+    return batch.rated.join(counts, on=PORT, how="left", maintain_order="left")
+
+
+of_drops = query(
+    Metric(
+        "drops.<port>",
+        "packets",
+        "Packets dropped, all layers and reasons.",
+        "drops: reason",
+        lambda: pl.col("drops").fill_null(0),
+    ),
+    reads={"drops": ("t_ns", "port", "reason")},
+)(_counts)
+of_marks = query(
+    Metric(
+        "marks.<port>",
+        "packets",
+        "Packets marked CE (ECN, congestion experienced).",
+        "drops: reason",
+        lambda: pl.col("marks").fill_null(0),
+    ),
+    reads={"drops": ("t_ns", "port", "reason")},
+)(_counts)
+of_first_drops = query(
+    Metric(
+        "first_drop.<port>_s",
+        "s",
+        "When the first packet was dropped; none if nothing was.",
+        "drops: t_ns, reason",
+        lambda: (pl.col("first_ns"), NANOSECONDS),
+    ),
+    reads={"drops": ("t_ns", "port", "reason")},
+)(_counts)
+
+
+def _samples(batch: Batch) -> pl.LazyFrame:
+    """The samples of every layer of a port."""
+    packets = pl.col("packets")
+    return batch.rows("queues", "port", "layer", "packets").group_by(*PORT, "layer").agg(
+        sum=packets.sum(), samples=pl.len(), max=packets.max(), ordered=packets.sort()
+    )  # fmt: skip
+
+
+def _lengths(prefix: str, layer: str) -> Query:
+    """The metrics of a layer of every port that has a rate."""
+    source = f"queues: packets (layer {layer})"
+
+    def of_layer(batch: Batch) -> pl.LazyFrame:
+        own = batch.once(_samples).filter(layer=layer)
+        return batch.rated.join(own, on=PORT, maintain_order="left")
+
+    return query(
+        Metric(
+            f"{prefix}.<port>.mean_packets",
+            "packets",
+            f"Mean number of packets in the {layer}, over the samples.",
+            source,
+            lambda: (pl.col("sum"), pl.col("samples")),
+        ),
+        Metric(
+            f"{prefix}.<port>.p<N>_packets",
+            "packets",
+            f"Percentile of the number of packets in the {layer}, over the samples.",
+            source,
+            ordered,
+            percentiles=(50, 95),
+        ),
+        Metric(
+            f"{prefix}.<port>.max_packets",
+            "packets",
+            f"Largest number of packets found in the {layer} by a sample.",
+            source,
+            lambda: pl.col("max"),
+        ),
+        reads={"queues": ("t_ns", "port", "layer", "packets")},
+    )(of_layer)
+
+
+of_queues, of_full_rings, of_stacked = (_lengths(*each) for each in LAYERS.items())
 
 
 def mean_delays_s(runs: Sequence[RunRecords]) -> Iterator[dict[str, float]]:
@@ -58,73 +225,3 @@ def _mean_delays(batch: Batch, layers: Sequence[str] = tuple(LAYERS.values())) -
     known = batch.rated.join(batch.rates, on=PORT, how="semi")
     found = known.join(delays, on=PORT, how="left", maintain_order="left")
     return found.with_columns(pl.col("delay_s").fill_null(0.0))
-
-
-def _delay_shares(batch: Batch) -> pl.LazyFrame:
-    """`delay_share.<port>` of each port; none if nothing ever queued."""
-    delay = pl.col("delay_s")
-    total = delay.sum().over("run")
-    return long(_mean_delays(batch), {"delay_share.{}": (pl.when(total > 0).then(delay), total)}, "port")
-
-
-def _ring_shares(batch: Batch) -> pl.LazyFrame:
-    """`ring_share.<port>` of each port with a ring; none if nothing ever queued there."""
-    ringed = batch.rows("queues", "port", "layer").filter(layer="ring").select(PORT).unique()
-    in_ring = _mean_delays(batch, ["ring"]).join(ringed, on=PORT, how="semi")
-    whole = _mean_delays(batch).rename({"delay_s": "total_s"})
-    total = pl.col("total_s")
-    found = in_ring.join(whole, on=PORT, how="left", maintain_order="left")
-    return long(found, {"ring_share.{}": (pl.when(total > 0).then(pl.col("delay_s")), total)}, "port")
-
-
-def _utilizations(batch: Batch) -> pl.LazyFrame:
-    """Bits sent between the first and the last sample of the window, divided by what the rate allows in that time.
-
-    If a port has a ring, its counters are those of the ring.
-    """
-    order = {"ring": 0, "qdisc": 1, "stacked": 2}
-    time, sent = pl.col("t_ns"), pl.col("sent_bytes")
-    samples = batch.rows("queues", "port", "layer", "sent_bytes").group_by(*PORT, "layer").agg(
-        start_ns=time.min(),
-        end_ns=time.max(),
-        bits=(sent.get(time.arg_max()) - sent.get(time.arg_min())) * 8,
-        samples=pl.len(),
-    )  # fmt: skip
-    ordered = samples.sort(pl.col("layer").replace_strict(order, return_dtype=pl.Int8))
-    lowest = ordered.unique(PORT, keep="first", maintain_order=True)
-    rates = batch.rates.group_by(PORT, maintain_order=True).agg(times_ns="t_ns", rates_bps="rate_bps")
-    rated = batch.rated.join(rates, on=PORT, maintain_order="left")
-    found = rated.join(lowest.filter(pl.col("samples") >= 2), on=PORT, maintain_order="left")
-
-    def capacity_bits(interval: Mapping[str, Any]) -> float:
-        return bits(interval["times_ns"], interval["rates_bps"], interval["start_ns"], interval["end_ns"])
-
-    interval = pl.struct("times_ns", "rates_bps", "start_ns", "end_ns")
-    capacity = interval.map_elements(capacity_bits, return_dtype=pl.Float64)
-    return long(found, {"utilization.{}": (pl.col("bits"), capacity)}, "port")
-
-
-def _drops_and_marks(batch: Batch) -> Iterator[pl.LazyFrame]:
-    is_mark = pl.col("reason").is_in(_MARKS)
-    counts = batch.rows("drops", "port", "reason").group_by(PORT).agg(
-        marks=is_mark.sum(), drops=is_mark.not_().sum(), first_ns=pl.col("t_ns").filter(is_mark.not_()).min()
-    )  # fmt: skip
-    found = batch.rated.join(counts, on=PORT, how="left", maintain_order="left")
-    for kind in ("drops", "marks"):
-        yield long(found, {f"{kind}.{{}}": pl.col(kind).fill_null(0)}, "port")
-    yield long(found, {"first_drop.{}_s": (pl.col("first_ns"), NANOSECONDS)}, "port")
-
-
-def _lengths(batch: Batch, percents: Sequence[int]) -> Iterator[pl.LazyFrame]:
-    packets = pl.col("packets")
-    samples = batch.rows("queues", "port", "layer", "packets").group_by(*PORT, "layer").agg(
-        sum=packets.sum(), samples=pl.len(), max=packets.max(), ordered=packets.sort()
-    )  # fmt: skip
-    for prefix, layer in LAYERS.items():
-        found = batch.rated.join(samples.filter(layer=layer), on=PORT, maintain_order="left")
-        lengths: dict[str, Measured] = {
-            "mean": (pl.col("sum"), pl.col("samples")),
-            **{f"p{percent}": (percentile_of(pl.col("ordered"), percent), HUNDREDTHS) for percent in percents},
-            "max": pl.col("max"),
-        }
-        yield long(found, {f"{prefix}.{{}}.{name}_packets": value for name, value in lengths.items()}, "port")

@@ -4,11 +4,12 @@ This is an interface (a `Protocol`), not a class to inherit from, because the me
 Column names and units are those of the records' schema: integer nanoseconds (`*_ns`), bytes, packets, bits per second.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
-import polars as pl
-
+from bufferscope.base.libraries import polars as pl
 from bufferscope.model.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -40,11 +41,11 @@ class RunRecords(Protocol):
         """The resolved scenario: every default filled in, every value a plain number in the unit of its name."""
 
     @property
-    def facts(self) -> "RunFacts":
+    def facts(self) -> RunFacts:
         """What is asked of a run most often; in memory, even if `meta` has to be read again."""
 
     @property
-    def meta(self) -> "Metadata":
+    def meta(self) -> Metadata:
         """The content of `run.json`: how the run was made."""
 
     @property

@@ -1,20 +1,20 @@
 """Round-trip times of the probes, all together, and each prober's if there are several."""
 
-from collections.abc import Iterator, Sequence
+from __future__ import annotations
 
-import polars as pl
-
+from bufferscope.base.libraries import polars as pl
 from bufferscope.metrics.batch import Batch
-from bufferscope.metrics.long import Measured, long
+from bufferscope.metrics.declaring import Metric, query
+from bufferscope.metrics.long import Measured, ordered
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.window import Window, idle_times
 from bufferscope.model.network import probers
-from bufferscope.stats.estimate import HUNDREDTHS, Samples, percentile_of
+from bufferscope.stats.estimate import Samples
 
 MS = 1e6
+SOURCE = "probes: sent_ns, rtt_ns"
+READS = {"probes": ("probe", "sent_ns", "rtt_ns")}
 PERCENTILES = (5, 50, 95, 99)
-ANSWERED_PERCENTILES = (50, 95)
-IDLE_PERCENTILES = (50,)
 
 
 def is_echo() -> pl.Expr:
@@ -36,46 +36,9 @@ def rtts_ms(run: RunRecords) -> Samples:
     return sent.select(pl.col("rtt_ns").cast(pl.Float64).fill_null(float("inf")) / MS).to_series().to_numpy()
 
 
-def measure(batch: Batch, percents: Sequence[int] = PERCENTILES) -> Iterator[pl.LazyFrame]:
-    """All `rtt.*` metrics of the runs with `ping` or `irtt` traffic."""
-    sent = batch.rows("probes", "probe", "rtt_ns", time="sent_ns").filter(is_echo())
-    wide = batch.having("ping", "irtt").join(_found(sent, "run"), on="run", how="left", maintain_order="left")
-    yield long(wide, {f"rtt.{name}": value for name, value in _metrics(percents).items()})
-
-    several = batch.frame(
-        {"probe": pl.String},
-        lambda run: [(entry["name"],) for entry in known] if len(known := probers(run.scenario)) > 1 else [],
-    )
-    each = ["run", "probe"]
-    wide = several.join(_found(sent, *each), on=each, how="left", maintain_order="left")
-    yield long(wide, {f"rtt.{{}}.{name}": value for name, value in _metrics(percents).items()}, "probe")
-
-
-def measure_answered(batch: Batch, percents: Sequence[int] = ANSWERED_PERCENTILES) -> Iterator[pl.LazyFrame]:
-    """`answered.p<N>_ms` of the runs with `ping` or `irtt` traffic."""
-    sent = batch.rows("probes", "probe", "rtt_ns", time="sent_ns").filter(is_echo())
-    answered = sent.group_by("run").agg(ordered=pl.col("rtt_ns").drop_nulls().sort())
-    wide = batch.having("ping", "irtt").join(answered, on="run", how="left", maintain_order="left")
-    found = {
-        f"answered.p{percent}_ms": (percentile_of(pl.col("ordered"), percent), HUNDREDTHS * MS) for percent in percents
-    }
-    yield long(wide, found)
-
-
-def measure_idle(batch: Batch, percents: Sequence[int] = IDLE_PERCENTILES) -> Iterator[pl.LazyFrame]:
-    """All `idle.*` metrics: of the probes that were sent before and after the load of a test.
-
-    The queues drain first: after the load, as much time is left out as the slowest probe under load took.
-    """
-    loaded = batch.rows("probes", "probe", "rtt_ns", time="sent_ns").filter(is_echo())
-    ends = batch.windows.join(loaded.group_by("run").agg(slowest_ns=pl.col("rtt_ns").max()), on="run", how="left")
-    drained_ns = pl.col("end_ns") + pl.col("slowest_ns").fill_null(0)
-    idle = batch.rows_in(batch.times(idle_times), "probes", "probe", "rtt_ns", time="sent_ns").filter(is_echo())
-    is_drained = (pl.col("sent_ns") <= pl.col("end_ns")) | (pl.col("sent_ns") > drained_ns)
-    sent = idle.join(ends, on="run").filter(is_drained).drop("start_ns", "end_ns", "slowest_ns")
-    known = _metrics(percents)
-    chosen = [*(f"p{percent}_ms" for percent in percents), "max_ms", "sent", "lost"]
-    yield long(_found(sent, "run"), {f"idle.{name}": known[name] for name in chosen})
+def _sent(batch: Batch) -> pl.LazyFrame:
+    """The probes sent in the window."""
+    return batch.rows("probes", "probe", "rtt_ns", time="sent_ns").filter(is_echo())
 
 
 def _found(sent: pl.LazyFrame, *keys: str) -> pl.LazyFrame:
@@ -86,15 +49,126 @@ def _found(sent: pl.LazyFrame, *keys: str) -> pl.LazyFrame:
     )
 
 
-def _metrics(percents: Sequence[int]) -> dict[str, Measured]:
-    """The metrics by the end of their name."""
-    count = {name: pl.col(name).fill_null(0) for name in ("sent", "answered")}
-    answered = pl.when(pl.col("answered") > 0)
-    return {
-        "mean_ms": (answered.then(pl.col("sum")), pl.col("answered") * MS),
-        **{f"p{percent}_ms": (percentile_of(pl.col("ordered"), percent), HUNDREDTHS * MS) for percent in percents},
-        "max_ms": (pl.col("max"), MS),
-        "sent": count["sent"],
-        "lost": count["sent"] - count["answered"],
-        "answered": count["answered"],
-    }
+def _mean() -> Measured:
+    return pl.when(pl.col("answered") > 0).then(pl.col("sum")), pl.col("answered") * MS
+
+
+def _percentile(percent: int) -> Measured:
+    return ordered(percent, MS)
+
+
+def _longest() -> Measured:
+    return pl.col("max"), MS
+
+
+def _number(column: str) -> pl.Expr:
+    return pl.col(column).fill_null(0)
+
+
+def _lost() -> Measured:
+    return _number("sent") - _number("answered")
+
+
+@query(
+    Metric("rtt.mean_ms", "ms", "Mean round-trip time of the answered probes.", SOURCE, _mean),
+    Metric(
+        "rtt.p<N>_ms",
+        "ms",
+        "Percentile of the round-trip time over all probes sent, with lost ones counted as +inf.",
+        SOURCE,
+        _percentile,
+        percentiles=PERCENTILES,
+        heading={50: "RTT p50 (ms)", 95: "p95"},
+    ),
+    Metric("rtt.max_ms", "ms", "Longest round-trip time of the answered probes.", SOURCE, _longest, heading="max"),
+    Metric("rtt.sent", "probes", "Probes sent.", SOURCE, lambda: _number("sent")),
+    Metric(
+        "rtt.lost",
+        "probes",
+        "Probes sent that were never answered, or not in time.",
+        SOURCE,
+        _lost,
+        heading="lost probes",
+    ),
+    Metric(
+        "rtt.answered",
+        "probes",
+        "Probes sent that were answered: rtt.sent - rtt.lost.",
+        SOURCE,
+        lambda: _number("answered"),
+    ),
+    reads=READS,
+)
+def of_all(batch: Batch) -> pl.LazyFrame:
+    """All probes of the runs with `ping` or `irtt` traffic together."""
+    return batch.having("ping", "irtt").join(_found(_sent(batch), "run"), on="run", how="left", maintain_order="left")
+
+
+EACH = "The same of one traffic entry of ping or irtt, if the scenario has several."
+
+
+@query(
+    Metric("rtt.<traffic>.mean_ms", "ms", EACH, SOURCE, _mean),
+    Metric("rtt.<traffic>.p<N>_ms", "ms", EACH, SOURCE, _percentile, percentiles=PERCENTILES),
+    Metric("rtt.<traffic>.max_ms", "ms", EACH, SOURCE, _longest),
+    Metric("rtt.<traffic>.sent", "probes", EACH, SOURCE, lambda: _number("sent")),
+    Metric("rtt.<traffic>.lost", "probes", EACH, SOURCE, _lost),
+    Metric("rtt.<traffic>.answered", "probes", EACH, SOURCE, lambda: _number("answered")),
+    reads=READS,
+)
+def of_each(batch: Batch) -> pl.LazyFrame:
+    """The probes of each entry, if there are several."""
+    several = batch.frame(
+        {"probe": pl.String},
+        lambda run: [(entry["name"],) for entry in known] if len(known := probers(run.scenario)) > 1 else [],
+    )
+    each = ["run", "probe"]
+    wide = several.join(_found(_sent(batch), *each), on=each, how="left", maintain_order="left")
+    return wide.rename({"probe": "traffic"})
+
+
+@query(
+    Metric(
+        "answered.p<N>_ms",
+        "ms",
+        "Percentile of the round-trip time over the answered probes alone, as from the output of ping, which leaves "
+        "lost ones out.",
+        SOURCE,
+        _percentile,
+        percentiles=(50, 95),
+    ),
+    reads=READS,
+)
+def of_answered(batch: Batch) -> pl.LazyFrame:
+    """The answered probes of the runs with `ping` or `irtt` traffic."""
+    answered = _sent(batch).group_by("run").agg(ordered=pl.col("rtt_ns").drop_nulls().sort())
+    return batch.having("ping", "irtt").join(answered, on="run", how="left", maintain_order="left")
+
+
+@query(
+    Metric(
+        "idle.p<N>_ms",
+        "ms",
+        "Percentile of the round-trip time of the probes that were sent before the load of a test, and after it once "
+        "the queues have drained, lost ones as +inf.",
+        SOURCE,
+        _percentile,
+        percentiles=(50,),
+    ),
+    Metric("idle.max_ms", "ms", "The longest of their round-trip times.", SOURCE, _longest),
+    Metric("idle.sent", "probes", "Their number.", SOURCE, lambda: _number("sent")),
+    Metric("idle.lost", "probes", "Those of them that were never answered, or not in time.", SOURCE, _lost),
+    reads=READS,
+)
+def of_idle(batch: Batch) -> pl.LazyFrame:
+    """The probes that were sent before and after the load of a test.
+
+    The queues drain first: after the load, as much time is left out as the slowest probe under load took.
+    """
+    loaded = _sent(batch).group_by("run").agg(slowest_ns=pl.col("rtt_ns").max())
+    ends = batch.windows.join(loaded, on="run", how="left")
+    drained_ns = pl.col("end_ns") + pl.col("slowest_ns").fill_null(0)
+    idle = batch.rows_in(batch.times(idle_times), "probes", "probe", "rtt_ns", time="sent_ns").filter(is_echo())
+    is_drained = (pl.col("sent_ns") <= pl.col("end_ns")) | (pl.col("sent_ns") > drained_ns)
+    sent = idle.join(ends, on="run").filter(is_drained).drop("start_ns", "end_ns", "slowest_ns")
+    return _found(sent, "run")

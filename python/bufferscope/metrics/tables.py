@@ -6,10 +6,10 @@ from typing import cast
 
 import polars as pl
 
-from bufferscope.metrics.batch import RUN
+from bufferscope.metrics.batch import run_type
+from bufferscope.metrics.declared import definitions
 from bufferscope.metrics.measuring import of_each, one_of_each
 from bufferscope.metrics.records import RunRecords
-from bufferscope.model.metric_definitions import DEFINITIONS
 from bufferscope.model.metric_values import MetricError, Metrics, UnknownMetricError, Value
 from bufferscope.stats.estimate import Estimate, estimate
 
@@ -58,7 +58,7 @@ def numbered(runs: Sequence[RunRecords]) -> pl.DataFrame:
         for index, found in enumerate(of_each(runs))
         for name, value in found.items()
     ]
-    schema = {"run": RUN, "metric": pl.String, "value": pl.Float64, "censored": pl.Boolean}
+    schema = {"run": run_type(), "metric": pl.String, "value": pl.Float64, "censored": pl.Boolean}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
@@ -71,7 +71,7 @@ def column(runs: Sequence[RunRecords], name: str) -> pl.DataFrame:
     values = list(one_of_each(runs, name))
     if all(isinstance(value, UnknownMetricError) for value in values):
         raise cast(UnknownMetricError, values[0])
-    schema = {"run": RUN, "value": pl.Float64, "censored": pl.Boolean}
+    schema = {"run": run_type(), "value": pl.Float64, "censored": pl.Boolean}
     return pl.DataFrame([(index, *_cells(value)) for index, value in enumerate(values)], schema=schema, orient="row")
 
 
@@ -89,5 +89,5 @@ def describe() -> pl.DataFrame:
     polars.DataFrame
         One row for each metric or family of metrics: `name, unit, meaning, source`.
     """
-    return pl.DataFrame([(d.name, d.unit, d.meaning, d.source) for d in DEFINITIONS],
+    return pl.DataFrame([(d.name, d.unit, d.meaning, d.source) for d in definitions()],
                         schema=["name", "unit", "meaning", "source"], orient="row")  # fmt: skip

@@ -1,19 +1,57 @@
 """How long transfers took: of files over TCP, of pages in web traffic, and of other objects."""
 
-from collections.abc import Iterator, Sequence
+from __future__ import annotations
 
-import polars as pl
-
+from bufferscope.base.libraries import polars as pl
 from bufferscope.metrics.batch import Batch
-from bufferscope.metrics.long import Measured, long
+from bufferscope.metrics.declaring import Metric, query
+from bufferscope.metrics.long import ordered
 from bufferscope.model.network import NANOSECONDS
-from bufferscope.stats.estimate import HUNDREDTHS, percentile_of
 
-PERCENTILES = (95,)
+SOURCE = "transfers: started_ns, finished_ns; started in the window"
 
 
-def measure(batch: Batch, percents: Sequence[int] = PERCENTILES) -> Iterator[pl.LazyFrame]:
-    """`transfer.<traffic>.*` of every traffic entry that began a transfer in the window."""
+def _finished() -> pl.Expr:
+    return pl.col("finished").cast(pl.Int64)
+
+
+@query(
+    Metric(
+        "transfer.<traffic>.mean_s",
+        "s",
+        "Mean time of the finished transfers, first packet to last byte.",
+        SOURCE,
+        lambda: (pl.when(_finished() > 0).then(pl.col("sum")), _finished() * NANOSECONDS),
+        heading="<traffic> mean (s)",
+    ),
+    Metric(
+        "transfer.<traffic>.p<N>_s",
+        "s",
+        "Percentile over all transfers begun, with unfinished ones counted as +inf.",
+        SOURCE,
+        lambda percent: ordered(percent, NANOSECONDS),
+        percentiles=(95,),
+        heading="<traffic> p<N> (s)",
+    ),
+    Metric(
+        "transfer.<traffic>.max_s",
+        "s",
+        "Longest time of a finished transfer.",
+        SOURCE,
+        lambda: (pl.col("max"), NANOSECONDS),
+    ),
+    Metric(
+        "transfer.<traffic>.unfinished",
+        "transfers",
+        "Transfers begun that were unfinished when the run ended.",
+        SOURCE,
+        lambda: pl.col("begun") - _finished(),
+        heading="<traffic> unfinished",
+    ),
+    reads={"transfers": ("traffic", "started_ns", "finished_ns")},
+)
+def of_transfers(batch: Batch) -> pl.LazyFrame:
+    """Every traffic entry that began a transfer in the window."""
     took = pl.col("took_ns")
     begun = batch.rows("transfers", "traffic", "finished_ns", time="started_ns")
     found = (
@@ -21,13 +59,4 @@ def measure(batch: Batch, percents: Sequence[int] = PERCENTILES) -> Iterator[pl.
         .group_by("run", "traffic")
         .agg(begun=pl.len(), finished=took.count(), sum=took.sum(), max=took.max(), ordered=took.sort(nulls_last=True))
     )
-    wide = batch.traffic().join(found, on=["run", "traffic"], maintain_order="left")
-    finished = pl.col("finished").cast(pl.Int64)
-    percentiles = {percent: percentile_of(pl.col("ordered"), percent) for percent in percents}
-    times: dict[str, Measured] = {
-        "mean_s": (pl.when(finished > 0).then(pl.col("sum")), finished * NANOSECONDS),
-        **{f"p{percent}_s": (value, HUNDREDTHS * NANOSECONDS) for percent, value in percentiles.items()},
-        "max_s": (pl.col("max"), NANOSECONDS),
-        "unfinished": pl.col("begun") - finished,
-    }
-    yield long(wide, {f"transfer.{{}}.{name}": value for name, value in times.items()}, "traffic")
+    return batch.traffic().join(found, on=["run", "traffic"], maintain_order="left")

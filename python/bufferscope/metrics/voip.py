@@ -6,18 +6,22 @@ lost. (Telephones can only adapt to packets that have arrived; Moon, Kurose and 
 buffer.) The 20 ms of speech that a packet holds are added to that delay.
 """
 
-from collections.abc import Iterator
+from __future__ import annotations
+
 from statistics import fmean
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-import polars as pl
-
+from bufferscope.base.libraries import numpy as np
+from bufferscope.base.libraries import polars as pl
 from bufferscope.metrics import emodel
-from bufferscope.metrics.batch import RUN, Batch
-from bufferscope.metrics.long import long
+from bufferscope.metrics.batch import Batch, run_type
+from bufferscope.metrics.declaring import Metric, query
 from bufferscope.model.network import NANOSECONDS
 from bufferscope.stats.estimate import Samples
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
 
 MS = 1e6
 PACKET_MS = 20.0
@@ -25,29 +29,63 @@ PACKET_MS = 20.0
 PERIOD_NS = 10 * NANOSECONDS
 
 
-def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
-    """`voip.<traffic>.*` of every call that sent packets in the window; each metric is that of the worse direction."""
+NUMBERS = ("mos", "delay_ms", "jitter_ms", "loss_percent")
+SOURCE = "probes: owd_up_ns"
+
+
+@query(
+    Metric(
+        "voip.<traffic>.mos",
+        "",
+        "Mean opinion score by the E-model (ITU-T G.107), for G.711 with loss concealment and the best jitter buffer: "
+        "at most 4.41; the worse of both directions.",
+        SOURCE,
+        lambda: pl.col("mos"),
+        heading="<traffic> MOS",
+    ),
+    Metric(
+        "voip.<traffic>.delay_ms",
+        "ms",
+        "Mean one-way delay of the packets that arrived; the longer of both directions.",
+        SOURCE,
+        lambda: pl.col("delay_ms"),
+        heading="<traffic> delay (ms)",
+    ),
+    Metric(
+        "voip.<traffic>.jitter_ms",
+        "ms",
+        "Mean interarrival jitter (RFC 3550, section 6.4.1); the larger of both directions.",
+        "probes: sent_ns, owd_up_ns",
+        lambda: pl.when(pl.col("delay_ms").is_not_null()).then(pl.col("jitter_ms")),
+    ),
+    Metric(
+        "voip.<traffic>.loss_percent",
+        "%",
+        "Packets sent that never arrived; the larger of both directions.",
+        SOURCE,
+        lambda: pl.col("loss_percent"),
+        heading="<traffic> loss (%)",
+    ),
+    reads={"probes": ("probe", "sent_ns", "owd_up_ns")},
+)
+def of_calls(batch: Batch) -> pl.LazyFrame:
+    """Every call that sent packets in the window; each number is that of the worse direction."""
     calls = batch.traffic("voip")
     streams = pl.concat(
         [calls.with_columns(pl.format("{}/{}", "traffic", pl.lit(way)).alias("probe")) for way in (1, 2)]
     )
     sent = batch.rows("probes", "probe", "owd_up_ns", time="sent_ns").join(streams, on=["run", "probe"])
-    ways = sent.sort("sent_ns", maintain_order=True).group_by("run", "traffic", "probe").map_groups(_of_stream, _STREAM)
+    ordered = sent.sort("sent_ns", maintain_order=True)
+    ways = ordered.group_by("run", "traffic", "probe").map_groups(_of_stream, _columns())
     found = ways.group_by("run", "traffic").agg(
         pl.col("mos").min(), pl.col("delay_ms").max(), pl.col("jitter_ms").max(), pl.col("loss_percent").max()
     )
-    wide = calls.join(found, on=["run", "traffic"], maintain_order="left")
-    heard = pl.when(pl.col("delay_ms").is_not_null())
-    worse = {name: pl.col(name) for name in ("mos", "delay_ms", "jitter_ms", "loss_percent")}
-    worse["jitter_ms"] = heard.then(worse["jitter_ms"])
-    yield long(wide, {f"voip.{{}}.{name}": value for name, value in worse.items()}, "traffic")
+    return calls.join(found, on=["run", "traffic"], maintain_order="left")
 
 
-_STREAM = {
-    "run": RUN,
-    "traffic": pl.String,
-    **dict.fromkeys(("mos", "delay_ms", "jitter_ms", "loss_percent"), pl.Float64),
-}
+def _columns() -> dict[str, type[pl.DataType]]:
+    """The columns of a stream's numbers, with their types."""
+    return {"run": run_type(), "traffic": pl.String, **dict.fromkeys(NUMBERS, pl.Float64)}
 
 
 def _of_stream(stream: pl.DataFrame) -> pl.DataFrame:
@@ -62,7 +100,7 @@ def _of_stream(stream: pl.DataFrame) -> pl.DataFrame:
         "jitter_ms": jitter_ms(stream),
         "loss_percent": 100 * (1 - len(arrived) / len(delays)),
     }
-    return pl.DataFrame([found], schema=_STREAM)
+    return pl.DataFrame([found], schema=_columns())
 
 
 def delays_ms(stream: pl.DataFrame) -> Samples:

@@ -1,36 +1,55 @@
 """Metrics of ports on the air: their shares of the air time, and the size of their aggregates."""
 
-from collections.abc import Iterator
+from __future__ import annotations
 
-import polars as pl
-
+from bufferscope.base.libraries import polars as pl
 from bufferscope.metrics.batch import Batch
-from bufferscope.metrics.long import long
+from bufferscope.metrics.declaring import Metric, query
+from bufferscope.metrics.long import Measured
 from bufferscope.metrics.records import RunRecords
 from bufferscope.model.network import ports
 
 PORT = ["run", "port"]
 
 
-def measure(batch: Batch) -> Iterator[pl.LazyFrame]:
-    """The metrics of every port on the air, from its counters between the first and the last sample of the window."""
+def _airtime() -> Measured:
+    airtime = pl.col("airtime_ns")
+    total = airtime.sum().over("run", "network")
+    return pl.when(total > 0).then(airtime), total
+
+
+def _aggregate() -> Measured:
+    sent = pl.col("transmissions")
+    return pl.when(sent > 0).then(pl.col("sent_packets")), sent
+
+
+@query(
+    Metric(
+        "airtime.<port>",
+        "",
+        "Time that the transmissions of a port on the air took, as a share of those of its whole Wi-Fi network; failed "
+        "ones and preambles count, acknowledgements and waits do not.",
+        "queues: airtime_ns (layer ring)",
+        _airtime,
+    ),
+    Metric(
+        "aggregate.<port>.mean_packets",
+        "packets",
+        "Packets that arrived, for each transmission of a port on the air.",
+        "queues: sent_packets, transmissions (layer ring)",
+        _aggregate,
+    ),
+    reads={"queues": ("t_ns", "port", "layer", "sent_packets", "airtime_ns", "transmissions")},
+)
+def of_radios(batch: Batch) -> pl.LazyFrame:
+    """Every port on the air: its counters between the first and the last sample of the window."""
     time = pl.col("t_ns")
     counters = ("sent_packets", "airtime_ns", "transmissions")
     samples = batch.rows("queues", "port", "layer", *counters).filter(layer="ring")
     gains = {name: pl.col(name).get(time.arg_max()) - pl.col(name).get(time.arg_min()) for name in counters}
     gained = samples.group_by(PORT).agg(**gains)
     networks = batch.frame({"port": pl.String, "network": pl.Int64}, _networks)
-    found = networks.join(gained, on=PORT, how="inner", maintain_order="left")
-    airtime, sent = pl.col("airtime_ns"), pl.col("transmissions")
-    total = airtime.sum().over("run", "network")
-    yield long(
-        found,
-        {
-            "airtime.{}": (pl.when(total > 0).then(airtime), total),
-            "aggregate.{}.mean_packets": (pl.when(sent > 0).then(pl.col("sent_packets")), sent),
-        },
-        "port",
-    )
+    return networks.join(gained, on=PORT, how="inner", maintain_order="left")
 
 
 def _networks(run: RunRecords) -> list[tuple[object, ...]]:

@@ -5,11 +5,12 @@ that idle time would be too low, and percentiles of round trips would be a mixtu
 a run begins with the load, if that is later than the warm-up, and ends with it. `idle.*` are the metrics of the rest.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import polars as pl
-
+from bufferscope.base.libraries import polars as pl
 from bufferscope.metrics.records import RunRecords
 from bufferscope.model.network import CARRYING, NANOSECONDS, UNKNOWN, traffic_named
 from bufferscope.model.scenario import SIDES, Scenario
@@ -29,7 +30,7 @@ class Window:
     end_ns: int
 
     @classmethod
-    def of(cls, run: RunRecords) -> "Window":
+    def of(cls, run: RunRecords) -> Window:
         """The window that the run's scenario defines."""
         return window(run.scenario)
 
@@ -90,7 +91,7 @@ def _is_unknown(scenario: Scenario) -> bool:
     return all(link[side]["queue"]["qdisc"] == UNKNOWN for link in scenario["links"] for side in SIDES)
 
 
-def gained(frame: pl.LazyFrame, batch: "Batch", *counters: str) -> pl.LazyFrame:
+def gained(frame: pl.LazyFrame, batch: Batch, *counters: str) -> pl.LazyFrame:
     """How much the cumulative counters of each flow grew in its run's window: `run, flow` and the counters.
 
     A counter is 0 before its first sample, and keeps its last value after its last sample.

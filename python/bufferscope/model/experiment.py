@@ -21,7 +21,7 @@ from bufferscope.base.errors import ExperimentError, InputError, printable
 from bufferscope.model import metric_names as naming
 from bufferscope.model.expectations import ExpectationEntry
 from bufferscope.model.figure_names import NAMES as FIGURES
-from bufferscope.model.figure_names import NEEDED, FigureName
+from bufferscope.model.figure_names import FigureName, needed
 from bufferscope.model.overrides import Overrides, as_texts
 from bufferscope.model.recorded import explanation, missing, unrecorded
 from bufferscope.model.scenario import Scenario
@@ -245,8 +245,10 @@ class Experiment:
         """Report figures and expectations on tables that no point records: `record` cannot be swept."""
         scenario = self.points[0].scenario
         empty = unrecorded(scenario)
+        if not empty:
+            return
         for position, name in enumerate(self.document["figures"], start=1):
-            if without := next((table for table in NEEDED[name] if table in empty), None):
+            if without := next((table for table in needed(name) if table in empty), None):
                 yield f"figures[{position}]: {name} will be missing: {explanation(scenario, without)}"
         for position, expectation in enumerate(self.expectations, start=1):
             table = missing(expectation["metric"], empty)

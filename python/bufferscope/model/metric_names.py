@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from bufferscope.model.metric_definitions import DEFINITIONS, PERCENT, Definition
+from bufferscope.model import metric_definitions
+from bufferscope.model.metric_definitions import PERCENT, Definition
 from bufferscope.model.network import groups, ports, traffic_named
 from bufferscope.model.scenario import Scenario
 
@@ -15,7 +16,7 @@ PERCENTILE = re.compile(rf"\.p{PERCENT}_(?=[a-z]+$)")
 """The percentile in a metric's name: at the end, before the unit."""
 
 
-def names(scenario: Scenario, definitions: Iterable[Definition] = DEFINITIONS) -> list[str]:
+def names(scenario: Scenario, definitions: Iterable[Definition] | None = None) -> list[str]:
     """The names that metrics of a scenario can have, measured or not; `p<N>` is any percentile.
 
     Parameters
@@ -33,7 +34,8 @@ def names(scenario: Scenario, definitions: Iterable[Definition] = DEFINITIONS) -
     rated = [port.name for port in ports(scenario).values() if port.rate]
     traffic = [*(entry["name"] for entry in traffic_named(scenario)), *groups(scenario)]
     phases = live_phases(scenario)
-    return [name for definition in definitions for name in definition.names(rated, traffic, phases)]
+    every = metric_definitions.definitions() if definitions is None else definitions
+    return [name for definition in every for name in definition.names(rated, traffic, phases)]
 
 
 def live_phases(scenario: Scenario) -> list[str]:

@@ -1,17 +1,22 @@
 """Statistics for the metrics: percentiles with lost samples or weights, and confidence intervals."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-import polars as pl
+from bufferscope.base.libraries import numpy as np
+from bufferscope.base.libraries import polars as pl
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 CONFIDENCE = 0.95
 
-Samples = npt.NDArray[np.float64]
+Samples: TypeAlias = "npt.NDArray[np.float64]"
 
 
 def percentile(values: Samples, percent: float) -> float:

@@ -4,14 +4,16 @@ With the population of `dark-netalyzr`, this is figure 5 of Gettys and Nichols, 
 Internet" (2011): both axes are logarithmic, and the diagonals join buffers that add equal delay.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import altair as alt
-import numpy as np
-import polars as pl
-
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import numpy as np
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, pointer
-from bufferscope.figures.chart import PanelFigure
+from bufferscope.figures.declaring import figure
 from bufferscope.figures.panels import Layout, arranged
 from bufferscope.figures.parts import MOST_ROWS, sentence
 from bufferscope.figures.source import NoDataError, PlottedPoint, ResultRecords, points
@@ -19,6 +21,9 @@ from bufferscope.metrics import of_each
 from bufferscope.metrics.buffers import DIRECTIONS, KIB, MBIT
 from bufferscope.metrics.records import RunRecords
 from bufferscope.model.network import traffic_named
+
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import PanelFigure
 
 DELAYS_S = (0.1, 0.5, 1, 2, 4)
 """The diagonals: those of the document, and the delay from which telephony suffers."""
@@ -30,6 +35,7 @@ ALL = "all"
 """The group of runs that are not members of a population."""
 
 
+@figure(needs=("estimates",), shape="panels")
 def buffers(result: ResultRecords) -> PanelFigure:
     """A scatter for each direction: of the inferred and, beside it, of the true sizes.
 

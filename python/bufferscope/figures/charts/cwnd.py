@@ -1,18 +1,25 @@
 """Figure: congestion window and slow-start threshold of the TCP senders over time."""
 
-import altair as alt
-import polars as pl
+from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, connections, ends, multiples, parts, pointer, repetitions
-from bufferscope.figures.chart import Figure
+from bufferscope.figures.declaring import figure
 from bufferscope.figures.source import NoDataError, ResultRecords, has_none, over_time, points
 from bufferscope.metrics.flows import cwnd_packets
 from bufferscope.metrics.records import RunRecords
 from bufferscope.model.network import traffic_named, traffic_of_flow
 
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import Figure
+
 CWND, SSTHRESH = "cwnd", "ssthresh"
 
 
+@figure(needs=("flows",), fits=lambda scenario: traffic_named(scenario, "tcp", "bittorrent"))
 def cwnd(result: ResultRecords) -> Figure:
     """Congestion windows of the bulk connections, or else of the web traffic: in packets, one line per connection.
 

@@ -1,18 +1,31 @@
 """Figure: how long each page or file took, by the time at which it was requested."""
 
+from __future__ import annotations
+
 from math import isfinite
+from typing import TYPE_CHECKING
 
-import altair as alt
-import polars as pl
-
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, multiples, parts, pointer, repetitions
-from bufferscope.figures.chart import Figure
+from bufferscope.figures.declaring import figure
 from bufferscope.figures.source import NoDataError, ResultRecords, over_time, points
 from bufferscope.metrics.records import RunRecords
-from bufferscope.model.network import NANOSECONDS
+from bufferscope.model.network import NANOSECONDS, traffic_named
+from bufferscope.model.scenario import Scenario
 from bufferscope.stats.estimate import estimate
 
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import Figure
 
+
+def _has_transfers(scenario: Scenario) -> bool:
+    """Whether transfers of the scenario's traffic have an end."""
+    files = any(entry.get("bytes") for entry in traffic_named(scenario, "tcp"))
+    return files or bool(traffic_named(scenario, "web", "dns"))
+
+
+@figure(needs=("transfers",), fits=_has_transfers)
 def download_time(result: ResultRecords) -> Figure:
     """Seconds from the first packet to the last byte, with one dot per transfer; a dashed line is the mean.
 

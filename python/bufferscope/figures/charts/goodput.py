@@ -1,25 +1,31 @@
 """Figure: goodput over time, with the rate of the bottleneck."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-import altair as alt
-import numpy as np
-import polars as pl
-from altair.typing import Optional
-
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import numpy as np
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, bounds, connections, ends, multiples, parts, pointer, repetitions
 from bufferscope.figures.bounds import Bound
-from bufferscope.figures.chart import Figure
+from bufferscope.figures.declaring import figure
 from bufferscope.figures.source import NoDataError, ResultRecords, duration_s, over_time, points
 from bufferscope.metrics.goodput import MBIT, deliveries
 from bufferscope.metrics.records import RunRecords
-from bufferscope.model.network import NANOSECONDS, traffic_of_flow
+from bufferscope.model.network import CARRYING, NANOSECONDS, traffic_named, traffic_of_flow
+
+if TYPE_CHECKING:
+    from altair.typing import Optional
+
+    from bufferscope.figures.chart import Figure
 
 BINS = 120
-NOTHING = pl.DataFrame(schema={"t_ns": pl.Int64, "mbit": pl.Float64, "traffic": pl.String})
 BURST = "Where goodput exceeds it, a retransmission released data that had arrived after the loss."
 
 
+@figure(needs=("flows", "queues", "capacity"), fits=lambda scenario: traffic_named(scenario, *CARRYING))
 def goodput(result: ResultRecords) -> Figure:
     """Payload acknowledged (for udp: arrived) in each 1/120 of the run, in Mbit/s.
 
@@ -97,18 +103,22 @@ def binned(run: RunRecords, known: Mapping[str, str] | None = None) -> pl.DataFr
     edges = np.linspace(0, duration_ns, BINS + 1).round().astype(np.int64)
     middles = (edges[:-1] + edges[1:]) // 2
     if not duration_ns:
-        return NOTHING
+        return _nothing()
     scale = 8 * BINS / (duration_ns / NANOSECONDS) / MBIT
     per_flow = [
         pl.DataFrame({"t_ns": middles, "mbit": np.diff(_at(edges, rows)) * scale}).with_columns(flow=pl.lit(flow))
         for (flow,), rows in deliveries(run).group_by("flow", maintain_order=True)
     ]
     return (
-        pl.concat([NOTHING.rename({"traffic": "flow"}), *per_flow])
+        pl.concat([_nothing().rename({"traffic": "flow"}), *per_flow])
         .group_by("t_ns", series, maintain_order=True)
         .agg(pl.col("mbit").sum().round(4))
         .sort("traffic", "t_ns")
     )
+
+
+def _nothing() -> pl.DataFrame:
+    return pl.DataFrame(schema={"t_ns": pl.Int64, "mbit": pl.Float64, "traffic": pl.String})
 
 
 def _at(edges: np.ndarray, rows: pl.DataFrame) -> np.ndarray:

@@ -3,20 +3,25 @@
 With a swept window, this is figure 1 of Gettys and Nichols, "Bufferbloat: dark buffers in the Internet" (2011).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-import altair as alt
-import polars as pl
-
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, labelled, parts, style
-from bufferscope.figures.chart import Layer, LayerFigure
+from bufferscope.figures.declaring import figure
 from bufferscope.figures.labelled import Mark, Plane, PlotAxis, Surroundings
 from bufferscope.figures.labels import Position
 from bufferscope.figures.matrix import interval, mean_metric
 from bufferscope.figures.source import NoDataError, ResultRecords, points, probe_path, sweep_title, swept_alone
 from bufferscope.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import Layer, LayerFigure
 
 VALUES = ("rtt_ms", "mbit", "rtt_ms_low", "rtt_ms_high", "mbit_low", "mbit_high")
 INTERVALS = {
@@ -32,6 +37,7 @@ STEP = 3
 RTT, GOODPUT = "median round-trip time (ms)", "goodput (Mbit/s)"
 
 
+@figure(needs=("flows", "probes"))
 def goodput_delay(result: ResultRecords) -> LayerFigure:
     """One mark per point, with the point's name, at its median round-trip time and the goodput of all its traffic.
 

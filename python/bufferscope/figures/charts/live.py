@@ -1,18 +1,23 @@
 """Figure: a live measurement over time: round trips, goodput and the hops of the path, with the phases shaded."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-import altair as alt
-import polars as pl
-
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, parts, pointer
-from bufferscope.figures.chart import Layer, PanelFigure
+from bufferscope.figures.declaring import figure
 from bufferscope.figures.source import NoDataError, ResultRecords, duration_s, points
 from bufferscope.figures.stacked import stacked
 from bufferscope.metrics.records import RunRecords
 from bufferscope.model.network import NANOSECONDS
 from bufferscope.store.live import ECHOES, LOADED, OVER_TCP, LiveMeasurement, live_of, path_probe
+
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import Layer, PanelFigure
 
 MS = 1e6
 HEIGHT = 150
@@ -55,6 +60,7 @@ class _Panel:
     """`time_s` of the lost echoes."""
 
 
+@figure(needs=("probes",), shape="panels", only_of="a live measurement")
 def live(result: ResultRecords) -> PanelFigure:
     """Three panels on one time axis: round trips with the changes of each way, goodput, and each hop's round trips.
 

@@ -1,15 +1,22 @@
 """Figure: packets in the bottleneck's queue over time, with the queue's limit."""
 
-import altair as alt
-import polars as pl
+from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, ends, multiples, parts, pointer, repetitions
-from bufferscope.figures.chart import Figure
+from bufferscope.figures.declaring import figure
 from bufferscope.figures.source import NoDataError, ResultRecords, bottleneck, has_none, over_time, points
 from bufferscope.metrics.records import RunRecords
 from bufferscope.model.network import ports
 
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import Figure
 
+
+@figure(needs=("queues", "capacity"), fits=lambda scenario: any(port.rate for port in ports(scenario).values()))
 def queue_length(result: ResultRecords, port: str | None = None) -> Figure:
     """Packets in the qdisc of `port` (default: where packets waited longest) over time, with one line per point.
 

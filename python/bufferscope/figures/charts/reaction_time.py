@@ -4,17 +4,18 @@ Gettys and Nichols, "Bufferbloat: dark buffers in the Internet" (2011), say that
 buffer, and TCP's reaction time with its square: exponents of 1 and 2.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
-import numpy as np
-import polars as pl
-
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import numpy as np
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, pointer
-from bufferscope.figures.chart import PanelFigure
+from bufferscope.figures.declaring import figure
 from bufferscope.figures.parts import Layer, sentence
 from bufferscope.figures.source import NoDataError, PlottedPoint, ResultRecords, key_title, points, variation
 from bufferscope.figures.stacked import stacked
@@ -22,6 +23,9 @@ from bufferscope.metrics import NotMeasuredError, metric
 from bufferscope.metrics.records import RunRecords
 from bufferscope.model.network import Port, path, traffic_ends, traffic_named
 from bufferscope.stats.estimate import student_t
+
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import PanelFigure
 
 HEIGHT = 200
 MTU_BYTES = 1500
@@ -80,6 +84,7 @@ class RunMark:
     """By the names of the quantities."""
 
 
+@figure(needs=("flows", "sojourns"), shape="panels", only_of="a newcomer")
 def reaction_time(result: ResultRecords) -> PanelFigure:
     """Queueing delay, time between a flow's reactions, and time until a newcomer has its fair share; a mark per run.
 

@@ -1,20 +1,27 @@
 """Figure: the window that a TCP receiver advertises against how far the connection has got."""
 
-import altair as alt
-import polars as pl
+from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, connections, multiples, parts, pointer
-from bufferscope.figures.chart import Figure
 from bufferscope.figures.decimate import decimate
+from bufferscope.figures.declaring import figure
 from bufferscope.figures.source import NoDataError, ResultRecords, points
 from bufferscope.metrics.records import RunRecords
 from bufferscope.model.network import traffic_named, traffic_of_flow
+
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import Figure
 
 MEGA = 1e6
 COLUMNS = 200
 """The steps of the axis in which a connection keeps its lowest and its highest window."""
 
 
+@figure(needs=("flows",))
 def receive_window(result: ResultRecords) -> Figure:
     """One line per connection: the window that its receiver had last advertised when that much was acknowledged.
 

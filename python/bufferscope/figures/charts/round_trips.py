@@ -4,20 +4,27 @@ After figure 4a of Gettys and Nichols, "Bufferbloat: dark buffers in the Interne
 sees two round trips, to the receiver and to the sender; together they are that of the path.
 """
 
-import altair as alt
-import polars as pl
+from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, connections, multiples, parts, pointer, repetitions
-from bufferscope.figures.chart import Figure
+from bufferscope.figures.declaring import figure
 from bufferscope.figures.source import NoDataError, ResultRecords, has_none, over_time, points
 from bufferscope.metrics.paths import used_halves
 from bufferscope.metrics.records import RunRecords
 from bufferscope.model.network import OVER_TCP, traffic_named, traffic_of_flow
 
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import Figure
+
 MS = 1e6
 WAYS = {"receiver": "to the receiver and back", "sender": "to the sender and back"}
 
 
+@figure(needs=("round_trips", "retransmissions"))
 def round_trips(result: ResultRecords) -> Figure:
     """Round-trip times in ms, one line per connection, and per half of the path if both are long; by the answer's time.
 

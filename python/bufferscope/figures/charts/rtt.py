@@ -1,17 +1,25 @@
 """Figure: the round-trip time of every probe by its sending time; lost probes are marked at the upper edge."""
 
-import altair as alt
-import polars as pl
+from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, ends, multiples, parts, pointer, repetitions
-from bufferscope.figures.chart import Figure
+from bufferscope.figures.declaring import figure
 from bufferscope.figures.source import NoDataError, ResultRecords, over_time, points, probe_path
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.rtt import echoes
+from bufferscope.model.network import probers
+
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import Figure
 
 MS = 1e6
 
 
+@figure(needs=("probes",), fits=probers)
 def rtt(result: ResultRecords) -> Figure:
     """Round-trip times in ms, one line per point; lines have gaps where probes were lost, and marks above for these."""
     probe_path(result.runs[0])

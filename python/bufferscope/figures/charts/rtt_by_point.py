@@ -1,17 +1,21 @@
 """Figure: the round-trip times of each point: median, middle half, 5th to 95th percentile, and longest."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
-import numpy as np
-import polars as pl
-
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import numpy as np
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, parts, repetitions
-from bufferscope.figures.chart import LayerFigure
+from bufferscope.figures.declaring import figure
 from bufferscope.figures.source import NoDataError, ResultRecords, points, pooled, probe_path
 from bufferscope.metrics.rtt import rtts_ms
 from bufferscope.stats.estimate import Samples, percentile
+
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import LayerFigure
 
 QUANTILES = {"p5": 5, "p25": 25, "p50": 50, "p75": 75, "p95": 95}
 NONE = "none"
@@ -20,6 +24,7 @@ TITLE = "round-trip time (ms)"
 NOTE = "Box: middle half, with the median; line: 5th to 95th percentile; ring: longest answered."
 
 
+@figure(needs=("probes",))
 def rtt_by_point(result: ResultRecords) -> LayerFigure:
     """One row per point: a box p25..p75 with the median, a line p5..p95, and a ring at the longest answered time.
 

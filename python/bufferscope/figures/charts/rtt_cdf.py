@@ -1,19 +1,26 @@
 """Figure: the distribution of round-trip times; lost probes make a curve end below 100 % by their share."""
 
-import altair as alt
-import numpy as np
-import polars as pl
+from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import numpy as np
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, multiples, parts, pointer, repetitions
-from bufferscope.figures.chart import Figure
+from bufferscope.figures.declaring import figure
 from bufferscope.figures.source import NoDataError, ResultRecords, points, pooled, probe_path
 from bufferscope.metrics.rtt import rtts_ms
 from bufferscope.stats.estimate import Samples
+
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import Figure
 
 STEPS = 400
 NBSP = "\N{NO-BREAK SPACE}"
 
 
+@figure(needs=("probes",))
 def rtt_cdf(result: ResultRecords) -> Figure:
     """The share of all probes sent that were answered within a time, for all repetitions of a point together."""
     probe_path(result.runs[0])

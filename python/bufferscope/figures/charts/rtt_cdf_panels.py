@@ -4,15 +4,21 @@ For sweeps with more points than one set of axes can show: each combination of t
 all panels have the same axes.
 """
 
-import altair as alt
-import polars as pl
+from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, parts, pointer, repetitions
-from bufferscope.figures.chart import PanelFigure
 from bufferscope.figures.charts.rtt_cdf import curve
+from bufferscope.figures.declaring import figure
 from bufferscope.figures.panels import Layout, arranged
 from bufferscope.figures.source import NoDataError, ResultRecords, key_title, points, pooled, probe_path, variation
 from bufferscope.metrics.rtt import rtts_ms
+
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import PanelFigure
 
 STEPS = 200
 MOST_PANELS = 9
@@ -23,6 +29,7 @@ BESIDE, BETWEEN, BELOW = 80, 12, 92
 """Pixels beside a plot for its axis, between two panels, and below a plot for its axis and the next panel's title."""
 
 
+@figure(needs=("probes",), shape="panels")
 def rtt_cdf_panels(result: ResultRecords) -> PanelFigure:
     """The share of all probes sent that were answered within a time, for all repetitions of a point together.
 

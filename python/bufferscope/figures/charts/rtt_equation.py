@@ -10,19 +10,24 @@ longest round-trip time rather than the mean. S is the size of a full packet wit
 bottleneck counts.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
-import altair as alt
-import polars as pl
-
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, parts, pointer
-from bufferscope.figures.chart import LayerFigure
+from bufferscope.figures.declaring import figure
 from bufferscope.figures.source import NoDataError, PlottedPoint, ResultRecords, points, probe_path
 from bufferscope.metrics import all_of
 from bufferscope.metrics.capacity import capacities
 from bufferscope.metrics.records import was_changed
 from bufferscope.model.network import NANOSECONDS
 from bufferscope.stats.estimate import estimate
+
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import LayerFigure
 
 MTU_BYTES = 1500
 PREDICTED = "predicted"
@@ -31,6 +36,7 @@ SHAPES = {PREDICTED: "M0,-1V1", "mean": "circle", "p95": "diamond", "max": "tria
 NOTE = "Prediction for a queue that is always full: RTT = Q·S/C + propagation + 2·S/C1 + 2·S/C2."
 
 
+@figure(needs=("probes", "capacity"))
 def rtt_equation(result: ResultRecords) -> LayerFigure:
     """One row per point: the equation's prediction as a vertical bar; the measured mean, p95 and maximum as marks.
 

@@ -1,22 +1,28 @@
 """Figure: how many members of a population have how much delay, by each member's p95 round-trip time."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-import altair as alt
-import numpy as np
-import polars as pl
-
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import numpy as np
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, multiples, parts, pointer
-from bufferscope.figures.chart import Figure
+from bufferscope.figures.declaring import figure
 from bufferscope.figures.source import NoDataError, ResultRecords, points, probe_path
 from bufferscope.metrics import of_each
 from bufferscope.metrics.records import RunRecords
 from bufferscope.stats.estimate import Samples
 
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import Figure
+
 METRIC = "rtt.p95_ms"
 STEPS = 400
 
 
+@figure(needs=("probes",), only_of="a population")
 def rtt_members(result: ResultRecords) -> Figure:
     """For each point, the share of the runs whose 95th percentile of the round-trip time is at most so long.
 

@@ -5,20 +5,27 @@ constant rate, the samples lie on a line through the origin, whose slope is the 
 Two rates make two lines.
 """
 
-import altair as alt
-import polars as pl
+from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, connections, multiples, parts, pointer, repetitions
-from bufferscope.figures.chart import Figure
+from bufferscope.figures.declaring import figure
 from bufferscope.figures.source import NoDataError, ResultRecords, points, pooled
 from bufferscope.metrics.records import RunRecords
 from bufferscope.model.network import OVER_TCP, traffic_named, traffic_of_flow
+
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import Figure
 
 MS = 1e6
 CELLS = 120
 """The plot's columns and rows: samples of one point in one cell share a mark."""
 
 
+@figure(needs=("flows",))
 def rtt_window(result: ResultRecords) -> Figure:
     """A mark for each smoothed round-trip time (ms) and amount of data in flight (packets) of a TCP connection.
 

@@ -1,25 +1,30 @@
 """Figure: the first source's share of the goodput, at each combination of swept values with competing traffic."""
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-import altair as alt
-
-from bufferscope.figures.chart import LayerFigure
+from bufferscope.figures.declaring import figure
 from bufferscope.figures.matrix import MatrixStyle, matrix
 from bufferscope.figures.source import NoDataError, PlottedPoint, ResultRecords
 from bufferscope.metrics import NotMeasuredError, metric
 from bufferscope.model.network import bulk_flows, traffic_named
 from bufferscope.stats.estimate import Estimate, estimate
 
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import LayerFigure
+
 LOOK = MatrixStyle(
     title="Share of the goodput (%)",
     subtitle="Blue: takes more than half; orange: less.",
     quantity="share of the goodput (%)",
     format=".0f",
-    scale=alt.Scale(domain=[0, 50, 100], range="diverging", interpolate="rgb"),
+    scale={"domain": [0, 50, 100], "range": "diverging", "interpolate": "rgb"},
 )
 
 
+@figure(needs=("flows",), shape="matrix", only_of="competing traffic")
 def share_matrix(result: ResultRecords) -> LayerFigure:
     """One cell per point: the percentage of all goodput that its first TCP traffic gets, as the mean of repetitions.
 

@@ -5,19 +5,24 @@ between the shortest and the longest, the second shortest and the second longest
 pings. Figures 2 and 6 of Gettys and Nichols, "Bufferbloat: dark buffers in the Internet" (2011), are such plots.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
-import altair as alt
-import numpy as np
-import polars as pl
-
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import numpy as np
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, pointer, style
-from bufferscope.figures.chart import PanelFigure
+from bufferscope.figures.declaring import figure
 from bufferscope.figures.parts import Layer, sentence
 from bufferscope.figures.source import NoDataError, PlottedPoint, ResultRecords, duration_s, points, probe_path
 from bufferscope.figures.stacked import stacked
 from bufferscope.metrics.rtt import echoes
 from bufferscope.model.network import NANOSECONDS
+
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import PanelFigure
 
 PINGS = 20
 """Pings of an interval, as in Smokeping."""
@@ -35,6 +40,7 @@ LONG_S = 4 * HOUR
 RTT = "round-trip time (ms)"
 
 
+@figure(needs=("probes",), shape="panels")
 def smoke(result: ResultRecords) -> PanelFigure:
     """One panel per point: the median of each interval's answered pings, and their spread.
 

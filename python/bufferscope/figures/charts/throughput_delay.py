@@ -4,14 +4,15 @@ This is figure 1 of Gettys and Nichols, "Bufferbloat: dark buffers in the Intern
 the path is full, and from there on the delay does.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
-import polars as pl
-
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, pointer
-from bufferscope.figures.chart import PanelFigure
+from bufferscope.figures.declaring import figure
 from bufferscope.figures.matrix import mean_metric
 from bufferscope.figures.parts import Layer, sentence
 from bufferscope.figures.source import NoDataError, ResultRecords, bottleneck, key_title, points, probe_path, variation
@@ -20,6 +21,9 @@ from bufferscope.metrics.capacity import capacities
 from bufferscope.metrics.goodput import MBIT
 from bufferscope.model.network import OVER_TCP, traffic_named
 
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import PanelFigure
+
 HEIGHT = 210
 IN_FLIGHT, THROUGHPUT, DELAY = "in flight (packets)", "goodput (Mbit/s)", "median RTT (ms)"
 WINDOW = "window"
@@ -27,6 +31,7 @@ WINDOW = "window"
 SHOWN = {"mbit": THROUGHPUT, "rtt_ms": DELAY}
 
 
+@figure(needs=("flows", "probes", "queues", "capacity"), shape="panels")
 def throughput_delay(result: ResultRecords) -> PanelFigure:
     """Goodput of all traffic, and below it the median round-trip time, against the mean number of packets in flight.
 

@@ -4,16 +4,18 @@ After the throughput-delay plots of K. Winstein, A. Sivaraman and H. Balakrishna
 Throughput and Low Delay over Cellular Networks" (NSDI 2013), which draw an ellipse for each scheme.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-import altair as alt
-import numpy as np
-import polars as pl
-
+from bufferscope.base.libraries import altair as alt
+from bufferscope.base.libraries import numpy as np
+from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import labelled, pointer
-from bufferscope.figures.chart import Layer, PanelFigure
+from bufferscope.figures.declaring import figure
 from bufferscope.figures.families import FAMILIES, families
 from bufferscope.figures.labelled import Mark, Plane, PlotAxis, Surroundings
 from bufferscope.figures.matrix import interval, mean_metric
@@ -30,6 +32,9 @@ from bufferscope.figures.source import (
 from bufferscope.metrics import metric
 from bufferscope.model.network import OVER_TCP, traffic_named
 from bufferscope.stats.estimate import Estimate, estimate
+
+if TYPE_CHECKING:
+    from bufferscope.figures.chart import Layer, PanelFigure
 
 RTT, GOODPUT, TCP_GOODPUT = "median round-trip time (ms)", "goodput (Mbit/s)", "TCP goodput (Mbit/s)"
 RADIUS = math.sqrt(5.991)
@@ -88,6 +93,7 @@ class _Frame:
     """The title of the panel's axis of goodput."""
 
 
+@figure(needs=("flows", "probes"), shape="panels")
 def trade_offs(result: ResultRecords) -> PanelFigure:
     """A mark for each point at its median round-trip time and the goodput of all its traffic, with its name beside it.
 
