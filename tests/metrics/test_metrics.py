@@ -23,7 +23,9 @@ from handmade import (
     scenario,
 )
 
-from bufferscope import metrics
+from bufferscope import _core, metrics
+from bufferscope.metrics.declared import queries
+from bufferscope.metrics.key_metrics import heading, key_metrics
 from bufferscope.model.metric_definitions import definitions
 from bufferscope.model.network import path, ports
 
@@ -446,6 +448,20 @@ def test_frame_has_null_where_a_value_is_censored() -> None:
         "run": "handmade", "seed": 1, "metric": "rtt.p95_ms", "value": None, "censored": True
     }  # fmt: skip
     assert frame.filter(metric="rtt.mean_ms")["value"].to_list() == [10.0]
+
+
+def test_a_query_reads_columns_that_exist_and_the_tables_of_its_metrics() -> None:
+    for query in queries():
+        assert all(set(columns) <= set(_core.TABLES[table]) for table, columns in query.reads.items())
+        for metric in query.metrics:
+            assert set(metric.tables) - {"run.json"} <= set(query.reads), metric.name
+            assert bool(metric.percentiles) == ("<N>" in metric.name), metric.name
+
+
+def test_every_key_metric_has_a_heading_of_its_own() -> None:
+    names = key_metrics(_run_with_everything().scenario)
+    assert len(names) > 10
+    assert [name for name in names if heading(name) == name] == []
 
 
 def test_describe_tells_name_unit_meaning_and_source_of_every_metric() -> None:

@@ -9,7 +9,7 @@ data for a figure, it raises `NoDataError`, whose message says what is missing.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from bufferscope.base.errors import InputError
 from bufferscope.base.names import closest
@@ -18,12 +18,11 @@ from bufferscope.model.figure_names import NAMES, FigureName
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import altair as alt
-
+    from bufferscope.figures.chart import LayerFigure, PanelFigure
     from bufferscope.figures.source import NoDataError, ResultRecords
     from bufferscope.model.table_names import TableName
 
-    Chart = alt.LayerChart | alt.ConcatChart
+    Chart: TypeAlias = LayerFigure | PanelFigure
     Figure = Callable[..., Chart]
     FIGURES: Mapping[str, Figure]
     NEEDED: Mapping[str, Sequence[TableName]]

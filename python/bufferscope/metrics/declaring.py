@@ -6,7 +6,7 @@ Reading declarations loads no library for data, so it is cheap to ask which metr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bufferscope.model.metric_definitions import Definition, parts
@@ -61,7 +61,7 @@ class Query:
 
     metrics: Sequence[Metric]
     """All of them differ by port, or all by traffic, or none does."""
-    reads: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    reads: Mapping[str, Sequence[str]]
     """The tables of the records that it reads, with the columns."""
 
     def measure(self, batch: Batch, percent: int | None = None) -> pl.LazyFrame | None:
@@ -76,7 +76,7 @@ class Query:
 class FrameQuery(Query):
     """Metrics whose values are made of the columns of one frame."""
 
-    frame: Callable[..., pl.LazyFrame | None] = lambda batch: None
+    frame: Callable[..., pl.LazyFrame | None]
     """Rows with `run`, with `port` or `traffic` if the metrics differ by it, and with what the values are made of.
 
     Its arguments are the batch and, if it computes percentiles itself, which ones.

@@ -183,7 +183,7 @@ class LiveQuery(Query):
         return pl.LazyFrame(rows, schema=kinds, orient="row")
 
 
-of_measurements = LiveQuery((*OF_MEASUREMENT, *OF_PHASE, *OF_DIRECTION))
+of_measurements = LiveQuery((*OF_MEASUREMENT, *OF_PHASE, *OF_DIRECTION), reads={})
 
 
 def is_live(run: RunRecords) -> bool:
