@@ -46,7 +46,7 @@ _Files = TypedDict(  # type: ignore[misc]  # the tables are those of the native 
 )
 
 
-class _Runs(TypedDict):
+class _PartitionDocument(TypedDict):
     """The content of `runs.json`."""
 
     files: _Files
@@ -55,7 +55,7 @@ class _Runs(TypedDict):
     own: Annotated[list[Empty], Meta(min_length=1)]
 
 
-_SHAPE = Check(_Runs)
+_SHAPE = Check(_PartitionDocument)
 
 
 class RunFacts(NamedTuple):
