@@ -272,7 +272,8 @@ def table(rows: Sequence[Predicted]) -> str:
     ]
     for engine in OF_ENGINE:
         for change, text in CHANGES.items():
-            own = [each for each in rows if (each.plan.engine, each.plan.change) == (engine, change)]
+            kind = (engine, change)
+            own = [each for each in rows if (each.plan.engine, each.plan.change) == kind and not each.error]
             if not own:
                 continue
             answers = [answer for each in own for answer in each.answers()]
