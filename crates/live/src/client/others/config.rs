@@ -75,7 +75,7 @@ fn host_name(text: String) -> Result<String, String> {
     }
 }
 
-/// The beginning of a string, safe to print on a terminal.
+/// The first characters of a string, as they may go to a terminal.
 fn shown(text: &str) -> String {
     text.chars().take(100).flat_map(char::escape_debug).collect()
 }

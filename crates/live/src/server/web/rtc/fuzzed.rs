@@ -1,4 +1,4 @@
-//! Both ends of a page's channel without a network; the caller sets the clock. This is where the fuzz targets begin.
+//! Both ends of a page's channel without a network and with a clock that the caller sets: where the fuzz targets begin.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
