@@ -99,7 +99,7 @@ test-targets: ## Run every other target of this file, the slow ones in a short f
 	scripts/every-target.sh
 
 # A macro declares these modules, and cargo fmt does not format those.
-DISCIPLINES := $(wildcard crates/scenario/src/qdisc/*.rs crates/sim/src/network/qdisc/*.rs)
+DISCIPLINES := $(wildcard crates/scenario/src/qdisc/*.rs crates/sim/src/network/qdisc/disciplines/*.rs)
 
 lint: lint-rust lint-python lint-crates ## Check formatting, lints and types in Rust and Python, vocabulary and spelling, and the crates that we use
 

@@ -1,26 +1,27 @@
-//! Queueing disciplines. Each is in a file of its own. One enum combines them, so that a packet costs a branch instead
-//! of a virtual call.
+//! Queueing disciplines. Each is in a file of its own in [`disciplines`], and the parts that several of them have in
+//! common are in [`shared`]. One enum combines them, so that a packet costs a branch instead of a virtual call.
 //!
 //! A discipline owns the packets it holds, and may hold other disciplines with packets of theirs. It reports the
 //! packets that it drops, marks or splits off through [`QdiscEvents`], and the caller does the bookkeeping. Lengths are
 //! those of frames, the IP packet and the link's overhead, as in Linux (`qdisc_pkt_len`).
 
 use bufferscope_programs::scramble;
-use bufferscope_scenario::{self as scenario, Encapsulation, NodeIndex, Reason};
+use bufferscope_scenario::{Encapsulation, NodeIndex, Reason};
 
 use super::pool::{Backlog, Fifo, PacketId, Pool};
-use super::segmentation;
 use super::xmit::Xmit;
 
-mod classifier;
-mod codel_law;
-mod flow_queues;
-mod inner;
+mod disciplines;
 pub(crate) mod layer;
-mod pie_controller;
-mod rate;
-mod red_core;
+mod shared;
 pub(crate) mod stacked;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+pub(in crate::network) use self::disciplines::NetemSettings;
+pub(crate) use self::disciplines::Qdisc;
 
 /// The events in a discipline since the last call, in order: drops, marks, splits and copies. The buffer is reused
 /// between calls.
@@ -151,181 +152,6 @@ trait Discipline: Sized {
     }
 }
 
-/// Declares the listed modules and an enum over their disciplines, which has the methods of [`Discipline`].
-macro_rules! disciplines {
-    ($($file:ident::$name:ident,)+) => {
-        $(mod $file;)+
-
-        /// The discipline of a port.
-        #[derive(Debug)]
-        pub(crate) enum Qdisc {
-            $($name($file::$name),)+
-        }
-
-        impl Qdisc {
-            pub(crate) fn new(parameters: &scenario::Qdisc, attachment: Attachment) -> Result<Self, String> {
-                match parameters {
-                    $(scenario::Qdisc::$name(parameters) => $file::$name::new(parameters, attachment).map(Self::$name),)+
-                }
-            }
-
-            #[inline]
-            pub(crate) fn enqueue(
-                &mut self,
-                packet: PacketId,
-                now_ns: u64,
-                pool: &mut Pool,
-                events: &mut QdiscEvents,
-            ) -> Xmit {
-                pool.header_mut(packet).at_ns = now_ns;
-                match self {
-                    $(Self::$name(q) => q.enqueue(packet, now_ns, pool, events),)+
-                }
-            }
-
-            /// Whether a discipline with these parameters has a timer, or ever answers [`Dequeued::NotBefore`].
-            pub(crate) fn keeps_time(parameters: &scenario::Qdisc) -> bool {
-                match parameters {
-                    $(scenario::Qdisc::$name(parameters) => $file::$name::keeps_time(parameters),)+
-                }
-            }
-
-            #[inline]
-            pub(crate) fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued {
-                match self {
-                    $(Self::$name(q) => q.dequeue(now_ns, pool, events),)+
-                }
-            }
-
-            /// The packet that leaves next, if it can be determined without dequeuing it.
-            fn peek(&self) -> Option<PacketId> {
-                match self {
-                    $(Self::$name(q) => q.peek(),)+
-                }
-            }
-
-            /// Whether the queue is empty.
-            #[inline]
-            pub(crate) fn is_empty(&self) -> bool {
-                self.backlog().packets == 0
-            }
-
-            #[inline]
-            pub(crate) fn backlog(&self) -> Backlog {
-                match self {
-                    $(Self::$name(q) => q.backlog(),)+
-                }
-            }
-
-            /// Passes every queued packet to `visit`.
-            pub(crate) fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
-                match self {
-                    $(Self::$name(q) => q.each_packet(pool, visit),)+
-                }
-            }
-
-            /// Does what `tc qdisc replace` does: a discipline of the same kind takes over the parameters of `to`;
-            /// otherwise `to` replaces it, and the queued packets are dropped.
-            pub(crate) fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
-                match (&mut *self, to) {
-                    $((Self::$name(q), Self::$name(to)) => q.change(to, pool, events),)+
-                    (_, to) => {
-                        self.each_packet(pool, &mut |packet| events.drop(packet, Reason::PURGED));
-                        *self = to;
-                    }
-                }
-            }
-
-            #[inline]
-            pub(crate) fn idle_since(&mut self, at_ns: u64) {
-                match self {
-                    $(Self::$name(q) => q.idle_since(at_ns),)+
-                }
-            }
-
-            pub(crate) fn timer(&self) -> Option<u64> {
-                match self {
-                    $(Self::$name(q) => q.timer(),)+
-                }
-            }
-
-            pub(crate) fn on_timer(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) {
-                match self {
-                    $(Self::$name(q) => q.on_timer(now_ns, pool, events),)+
-                }
-            }
-
-            pub(crate) fn warning(&self) -> Option<String> {
-                match self {
-                    $(Self::$name(q) => q.warning(),)+
-                }
-            }
-        }
-    };
-}
-
-disciplines! {
-    pfifo::Pfifo,
-    bfifo::Bfifo,
-    pfifo_head_drop::PfifoHeadDrop,
-    pfifo_fast::PfifoFast,
-    red::Red,
-    choke::Choke,
-    sfq::Sfq,
-    codel::Codel,
-    fq_codel::FqCodel,
-    pie::Pie,
-    fq_pie::FqPie,
-    dualpi2::Dualpi2,
-    cake::Cake,
-    fq::Fq,
-    tbf::Tbf,
-    htb::Htb,
-    prio::Prio,
-    netem::Netem,
-}
-
-pub(in crate::network) use self::netem::Settings as NetemSettings;
-
-/// Queues an arriving packet if it fits, and drops it otherwise.
-#[inline]
-fn tail_drop(fits: bool, packet: PacketId, queue: &mut Fifo, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
-    if fits {
-        queue.push(packet, pool);
-        Xmit::Queued
-    } else {
-        events.drop(packet, Reason::OVERLIMIT);
-        Xmit::Dropped
-    }
-}
-
-/// Enqueues the segments of a packet one by one. The packet itself becomes the last of them. If none of them is queued,
-/// the sender gets the result of the last.
-fn each_segment(
-    packet: PacketId,
-    link: &Encapsulation,
-    pool: &mut Pool,
-    events: &mut QdiscEvents,
-    mut enqueue: impl FnMut(PacketId, &mut Pool, &mut QdiscEvents) -> Xmit,
-) -> Xmit {
-    let mut queued = false;
-    while let Some(first) = segmentation::split_off_first(packet, link, pool) {
-        events.split(first);
-        queued |= enqueue(first, pool, events).is_queued();
-    }
-    let last = enqueue(packet, pool, events);
-    if queued { Xmit::Queued } else { last }
-}
-
-/// Drops what is over a limit that was lowered, from the head.
-fn drop_surplus(limit_packets: u32, queue: &mut Fifo, pool: &Pool, events: &mut QdiscEvents) {
-    while queue.packets() > limit_packets
-        && let Some(packet) = queue.pop(pool)
-    {
-        events.drop(packet, Reason::OVERLIMIT);
-    }
-}
-
 impl QdiscEvents {
     /// Whether this packet was dropped.
     #[inline]
@@ -364,12 +190,3 @@ impl QdiscEvents {
         capable
     }
 }
-
-#[cfg(test)]
-mod fairness_tests;
-#[cfg(test)]
-mod operations_tests;
-#[cfg(test)]
-mod shaping_tests;
-#[cfg(test)]
-mod testing;

@@ -1,0 +1,5 @@
+//! Properties of several disciplines.
+
+mod fairness;
+mod operations;
+mod shaping;
