@@ -6,48 +6,26 @@
 
 use bufferscope_scenario as scenario;
 
-use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
-use crate::network::qdisc::shared::fifo::tail_drop;
-use crate::network::qdisc::{Attachment, Dequeued, Discipline, QdiscEvents};
-use crate::network::xmit::Xmit;
+use crate::network::pool::{Fifo, PacketId, Pool};
+use crate::network::qdisc::shared::limited_fifo::{LimitedFifo, Policy};
+
+pub(crate) type Bfifo = LimitedFifo<Limit>;
 
 #[derive(Debug)]
-pub(crate) struct Bfifo {
-    queue: Fifo,
-    limit_bytes: u64,
+pub(crate) struct Limit {
+    bytes: u64,
 }
 
-impl Discipline for Bfifo {
+impl Policy for Limit {
     type Parameters = scenario::Bfifo;
 
-    fn new(parameters: &scenario::Bfifo, _: Attachment) -> Result<Self, String> {
-        Ok(Self { queue: Fifo::new(), limit_bytes: parameters.limit_bytes })
+    fn new(parameters: &scenario::Bfifo) -> Self {
+        Self { bytes: parameters.limit_bytes }
     }
 
-    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
-        let fits = self.queue.bytes() + u64::from(pool.header(packet).frame_bytes) <= self.limit_bytes;
-        tail_drop(fits, packet, &mut self.queue, pool, events)
-    }
-
-    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _events: &mut QdiscEvents) -> Dequeued {
-        self.queue.pop(pool).into()
-    }
-
-    /// `fifo_init`: packets over a lowered limit stay until they are sent.
-    fn change(&mut self, to: Self, _pool: &Pool, _events: &mut QdiscEvents) {
-        self.limit_bytes = to.limit_bytes;
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    fn peek(&self) -> Option<PacketId> {
-        self.queue.front()
-    }
-
-    fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
-        self.queue.iter(pool).for_each(visit);
+    #[inline]
+    fn fits(&self, packet: PacketId, queue: &Fifo, pool: &Pool) -> bool {
+        queue.bytes() + u64::from(pool.header(packet).frame_bytes) <= self.bytes
     }
 }
 

@@ -5,48 +5,26 @@
 
 use bufferscope_scenario as scenario;
 
-use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
-use crate::network::qdisc::shared::fifo::tail_drop;
-use crate::network::qdisc::{Attachment, Dequeued, Discipline, QdiscEvents};
-use crate::network::xmit::Xmit;
+use crate::network::pool::{Fifo, PacketId, Pool};
+use crate::network::qdisc::shared::limited_fifo::{LimitedFifo, Policy};
+
+pub(crate) type Pfifo = LimitedFifo<Limit>;
 
 #[derive(Debug)]
-pub(crate) struct Pfifo {
-    queue: Fifo,
-    limit_packets: u32,
+pub(crate) struct Limit {
+    packets: u32,
 }
 
-impl Discipline for Pfifo {
+impl Policy for Limit {
     type Parameters = scenario::Pfifo;
 
-    fn new(parameters: &scenario::Pfifo, _: Attachment) -> Result<Self, String> {
-        Ok(Self { queue: Fifo::new(), limit_packets: parameters.limit_packets })
+    fn new(parameters: &scenario::Pfifo) -> Self {
+        Self { packets: parameters.limit_packets }
     }
 
-    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
-        let fits = self.queue.packets() < self.limit_packets;
-        tail_drop(fits, packet, &mut self.queue, pool, events)
-    }
-
-    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _events: &mut QdiscEvents) -> Dequeued {
-        self.queue.pop(pool).into()
-    }
-
-    /// `fifo_init`: packets over a lowered limit stay until they are sent.
-    fn change(&mut self, to: Self, _pool: &Pool, _events: &mut QdiscEvents) {
-        self.limit_packets = to.limit_packets;
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    fn peek(&self) -> Option<PacketId> {
-        self.queue.front()
-    }
-
-    fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
-        self.queue.iter(pool).for_each(visit);
+    #[inline]
+    fn fits(&self, _packet: PacketId, queue: &Fifo, _pool: &Pool) -> bool {
+        queue.packets() < self.packets
     }
 }
 
@@ -57,6 +35,7 @@ mod tests {
     use super::*;
     use crate::network::qdisc::testing::{Bench, FRAME};
     use crate::network::traffic_class::{Ecn, TrafficClass};
+    use crate::network::xmit::Xmit;
 
     #[test]
     fn a_full_pfifo_drops_the_arriving_packet() {

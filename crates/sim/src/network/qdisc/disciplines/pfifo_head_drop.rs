@@ -6,54 +6,37 @@
 
 use bufferscope_scenario::{self as scenario, Reason};
 
-use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
-use crate::network::qdisc::{Attachment, Dequeued, Discipline, QdiscEvents};
+use crate::network::pool::{Fifo, PacketId, Pool};
+use crate::network::qdisc::QdiscEvents;
+use crate::network::qdisc::shared::limited_fifo::{LimitedFifo, Policy};
 use crate::network::xmit::Xmit;
 
+pub(crate) type PfifoHeadDrop = LimitedFifo<Limit>;
+
 #[derive(Debug)]
-pub(crate) struct PfifoHeadDrop {
-    queue: Fifo,
-    limit_packets: u32,
+pub(crate) struct Limit {
+    packets: u32,
 }
 
-impl Discipline for PfifoHeadDrop {
+impl Policy for Limit {
     type Parameters = scenario::PfifoHeadDrop;
 
-    fn new(parameters: &scenario::PfifoHeadDrop, _: Attachment) -> Result<Self, String> {
-        Ok(Self { queue: Fifo::new(), limit_packets: parameters.limit_packets })
+    fn new(parameters: &scenario::PfifoHeadDrop) -> Self {
+        Self { packets: parameters.limit_packets }
     }
 
-    fn enqueue(&mut self, packet: PacketId, _now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
-        if self.queue.packets() < self.limit_packets {
-            self.queue.push(packet, pool);
-            return Xmit::Queued;
-        }
-        if let Some(oldest) = self.queue.pop(pool) {
+    #[inline]
+    fn fits(&self, _packet: PacketId, queue: &Fifo, _pool: &Pool) -> bool {
+        queue.packets() < self.packets
+    }
+
+    #[inline]
+    fn overflow(packet: PacketId, queue: &mut Fifo, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit {
+        if let Some(oldest) = queue.pop(pool) {
             events.drop(oldest, Reason::OVERLIMIT);
         }
-        self.queue.push(packet, pool);
+        queue.push(packet, pool);
         Xmit::Displacing
-    }
-
-    fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _events: &mut QdiscEvents) -> Dequeued {
-        self.queue.pop(pool).into()
-    }
-
-    /// `fifo_init`: packets over a lowered limit stay until they are sent.
-    fn change(&mut self, to: Self, _pool: &Pool, _events: &mut QdiscEvents) {
-        self.limit_packets = to.limit_packets;
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    fn peek(&self) -> Option<PacketId> {
-        self.queue.front()
-    }
-
-    fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
-        self.queue.iter(pool).for_each(visit);
     }
 }
 
