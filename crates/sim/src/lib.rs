@@ -40,7 +40,6 @@ mod network;
 mod observation;
 mod random;
 mod simulation;
-mod tap;
 pub mod tcp;
 mod timer_slots;
 mod timers;
@@ -50,6 +49,7 @@ use std::ops::ControlFlow;
 use bufferscope_records::{Recorder, RecordsError, Sink};
 use bufferscope_scenario::{Scenario, Unreachable};
 
+pub use network::tap::{Contents, Hook, Sighting, Tap};
 pub use network::traffic_class::Ecn;
 pub use network::xmit::Xmit;
 pub use observation::footprint::{Footprint, footprint};
@@ -57,7 +57,6 @@ pub use observation::state::{PortState, SenderState, State};
 pub use observation::summary::{FlowPackets, PortPackets, Summary};
 pub use simulation::Simulation;
 pub use simulation::changes::Change;
-pub use tap::{Contents, Hook, Sighting, Tap};
 
 /// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,11 +14,11 @@ use crate::hosts::streams::World;
 use crate::network::Network;
 use crate::network::packet::Body;
 use crate::network::routes::{PortIndex, Step};
+use crate::network::tap::{Tap, Tapped};
 use crate::network::traffic_class::Ecn;
 use crate::observation::recording::Recording;
 use crate::observation::state::{SenderState, State, ports_at};
 use crate::observation::summary;
-use crate::tap::{Tap, Tapped};
 use crate::timer_slots::{Target, TimerSlots};
 use crate::{Change, Progress, SimError, Summary};
 
@@ -336,9 +336,9 @@ impl<S: Sink> Simulation<S> {
     /// Takes the samples that are due. They show the state before anything else that happens in the same nanosecond.
     fn sample(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
         let now_ns = self.net.now();
-        self.recording.capacity(now_ns, &mut self.net.ports);
+        self.net.record_rates(&mut self.recording);
         if self.queues.take(now_ns) {
-            self.net.work += self.recording.sample_queues(now_ns, &self.net.ports);
+            self.net.sample_queues(&mut self.recording);
         }
         if self.flows.take(now_ns) {
             self.sample_flows(now_ns, on_progress)?;

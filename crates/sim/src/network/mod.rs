@@ -4,7 +4,8 @@
 //! fields that queues read. [`truesize`] knows the memory that a packet takes in Linux. [`pool`] stores packets. A
 //! [`port`] is a pipeline of a queueing discipline ([`qdisc`]), maybe a driver's [`ring`], and a [`link`], or shares a
 //! channel ([`wifi`]); [`xmit`] has the results that it reports to the sending host. [`routes`] has each packet's next
-//! port. A [`flow`] has an account of its packets; [`bookkeeping`] updates it after a queue's decisions.
+//! port. A [`flow`] has an account of its packets; [`bookkeeping`] updates it after a queue's decisions. [`samples`] are
+//! rows of the records, and a [`tap`] sees every packet.
 
 mod bookkeeping;
 mod flow;
@@ -15,8 +16,10 @@ pub(crate) mod port;
 pub(crate) mod qdisc;
 pub(crate) mod ring;
 pub(crate) mod routes;
+mod samples;
 pub(crate) mod segment;
 mod segmentation;
+pub(crate) mod tap;
 pub(crate) mod traffic_class;
 mod truesize;
 pub(crate) mod wifi;
@@ -33,6 +36,7 @@ use self::port::{Accepted, Passed, Port};
 use self::qdisc::layer::QdiscLayer;
 use self::qdisc::{Attachment, Qdisc, QdiscEvents};
 use self::routes::{PortIndex, Routes, Step};
+use self::tap::{Hook, Tapped};
 use self::traffic_class::{Ecn, TrafficClass};
 use self::wifi::Medium;
 use self::xmit::Xmit;
@@ -40,7 +44,6 @@ use crate::SimError;
 use crate::event_queue::EventQueue;
 use crate::observation::recording::Recording;
 use crate::random::{Random, Stream};
-use crate::tap::{self, Tapped};
 use crate::timer_slots::TimerSlots;
 use crate::timers::Timers;
 
@@ -210,7 +213,7 @@ impl Network {
     pub(crate) fn forward<S: Sink>(&mut self, packet: PacketId, port: PortIndex, recording: &mut Recording<S>) -> Xmit {
         let now_ns = self.now();
         if self.ports[port as usize].queue.is_some() {
-            self.show(packet, port, tap::Hook::Qdisc);
+            self.show(packet, port, Hook::Qdisc);
         }
         match self.ports[port as usize].accept(packet, now_ns, &mut self.pool, &mut self.qdisc_events) {
             Accepted::Passed => {
@@ -317,7 +320,7 @@ impl Network {
     /// with one flow 3 % slower.)
     #[inline(always)]
     fn propagate(&mut self, packet: PacketId, port: PortIndex, end_ns: u64) {
-        self.show(packet, port, tap::Hook::Wire);
+        self.show(packet, port, Hook::Wire);
         let latency_ns = match self.step(packet, port) {
             Step::Deliver => self.hosts.below(HOST_LATENCY_NS),
             Step::Forward(_) => 0,
@@ -355,7 +358,7 @@ impl Network {
         if let Some(packet) = packet {
             self.hops += 1;
             self.work += 1;
-            self.show(packet, port, tap::Hook::Arrived);
+            self.show(packet, port, Hook::Arrived);
         } else if let Some(at_ns) = link.next_arrival(&self.pool) {
             self.events.schedule(self.slots.line(port), at_ns);
         }

@@ -1,9 +1,12 @@
 //! The first layer of a port: a queueing discipline and its counters. Maybe another one is [stacked](super::stacked) on
 //! it.
 
+use bufferscope_records::{Layer, Name, QueueRow};
+
 use super::stacked::Stacked;
 use super::{Dequeued, Qdisc, QdiscEvents};
 use crate::network::pool::{Backlog, PacketId, Pool};
+use crate::network::samples;
 use crate::network::xmit::Xmit;
 
 /// A queueing discipline with its counters.
@@ -82,6 +85,18 @@ impl QdiscLayer {
 
     pub(crate) fn backlog(&self) -> Backlog {
         self.qdisc.backlog()
+    }
+
+    /// A sample of the discipline for the records.
+    pub(in crate::network) fn sample(&self, t_ns: u64, port: Name) -> QueueRow {
+        let counts = self.counts;
+        QueueRow {
+            dropped: counts.dropped - self.stacked().map_or(0, Stacked::dropped),
+            marked: counts.marked,
+            sent_packets: counts.sent_packets,
+            sent_bytes: counts.sent_bytes,
+            ..samples::of_layer(t_ns, port, Layer::Qdisc, self.backlog())
+        }
     }
 
     /// Passes every queued packet to `visit`.

@@ -6,8 +6,11 @@
 //! sender gets only what the discipline above did with the packet. So it is always empty. It has no timer either: the
 //! timer by which some disciplines follow their delay would find nothing.
 
+use bufferscope_records::{Layer, Name, QueueRow};
+
 use super::{Dequeued, Qdisc, QdiscEvent, QdiscEvents};
-use crate::network::pool::{Backlog, PacketId, Pool};
+use crate::network::pool::{PacketId, Pool};
+use crate::network::samples;
 use crate::network::xmit::Xmit;
 
 /// The discipline, and its counters.
@@ -15,9 +18,9 @@ use crate::network::xmit::Xmit;
 pub(crate) struct Stacked {
     qdisc: Qdisc,
     /// Packets that it has dropped, which the layer's own count includes.
-    pub(crate) dropped: u64,
-    pub(crate) sent_packets: u64,
-    pub(crate) sent_bytes: u64,
+    dropped: u64,
+    sent_packets: u64,
+    sent_bytes: u64,
     /// When it was last found empty.
     idle_since_ns: u64,
 }
@@ -57,8 +60,19 @@ impl Stacked {
         self.dropped += events.iter().filter(|event| matches!(event, QdiscEvent::Dropped(..))).count() as u64;
     }
 
-    pub(crate) fn backlog(&self) -> Backlog {
-        self.qdisc.backlog()
+    /// How many packets it has dropped.
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// A sample for the records.
+    pub(in crate::network) fn sample(&self, t_ns: u64, port: Name) -> QueueRow {
+        QueueRow {
+            dropped: self.dropped,
+            sent_packets: self.sent_packets,
+            sent_bytes: self.sent_bytes,
+            ..samples::of_layer(t_ns, port, Layer::Stacked, self.qdisc.backlog())
+        }
     }
 
     pub(super) fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {

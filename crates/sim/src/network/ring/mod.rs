@@ -14,11 +14,13 @@ mod service;
 
 use std::collections::VecDeque;
 
+use bufferscope_records::{Layer, Name, QueueRow};
 use bufferscope_scenario::{self as scenario, Completion};
 
 use self::byte_limits::ByteLimits;
 use super::packet::TcpPacket;
 use super::pool::{Backlog, Fifo, PacketId, Pool};
+use super::samples;
 use crate::timers::Timers;
 
 /// A driver's ring and the part of its device that takes packets from it.
@@ -163,7 +165,7 @@ impl Ring {
     }
 
     /// Packets that were not sent completely.
-    pub(crate) fn backlog(&self) -> Backlog {
+    fn backlog(&self) -> Backlog {
         let Backlog { packets, bytes } = self.waiting.backlog();
         let sending = self.begun.back().filter(|_| self.sending.is_some());
         let sending_bytes = sending.map_or(0, |begun| u64::from(begun.frame_bytes));
@@ -171,9 +173,22 @@ impl Ring {
     }
 
     /// The limit in bytes, and the bytes that count against it, if there are byte queue limits.
-    pub(crate) fn limits(&self) -> Option<(u64, u64)> {
+    fn limits(&self) -> Option<(u64, u64)> {
         let limits = self.limits.as_ref()?;
         Some((limits.limit_bytes(), limits.inflight_bytes()))
+    }
+
+    /// A sample for the records. It contains the packets that have left the discipline and were not sent completely, as in
+    /// the records of a card.
+    pub(super) fn sample(&self, t_ns: u64, port: Name) -> QueueRow {
+        let limits = self.limits();
+        QueueRow {
+            sent_packets: self.counts.sent_packets,
+            sent_bytes: self.counts.sent_bytes,
+            limit_bytes: limits.map(|(limit_bytes, _)| limit_bytes),
+            inflight_bytes: limits.map(|(_, inflight_bytes)| inflight_bytes),
+            ..samples::of_layer(t_ns, port, Layer::Ring, self.backlog())
+        }
     }
 
     /// Adds `added` to the flows of packets from `index` on.

@@ -9,8 +9,8 @@ use crate::network::pool::PacketId;
 use crate::network::port::Port;
 use crate::network::qdisc::Dequeued;
 use crate::network::routes::PortIndex;
+use crate::network::tap::Hook;
 use crate::observation::recording::Recording;
-use crate::tap::Hook;
 
 impl Network {
     /// Passes packets of a port's queue to its ring, as long as the queue is not stopped.

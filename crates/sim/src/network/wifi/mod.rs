@@ -46,9 +46,9 @@ use super::pool::PacketId;
 use super::port::Port;
 use super::qdisc::Dequeued;
 use super::routes::{PortIndex, Routes, Step};
+use super::tap::Hook;
 use crate::observation::recording::Recording;
 use crate::random::{Random, Stream};
-use crate::tap::Hook;
 
 /// Aggregates of a sender that the hardware has at most (`ATH_AGGR_MIN_QDEPTH`).
 const HARDWARE_AGGREGATES: usize = 2;

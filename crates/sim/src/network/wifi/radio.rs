@@ -1,9 +1,12 @@
 //! The part of a port that sends on the air: the driver's packets for one receiver.
 
+use bufferscope_records::{Layer, Name, QueueRow};
+
 use super::scheduler::Number;
 use super::window::Window;
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::port::Port;
+use crate::network::samples;
 use crate::random::Random;
 
 /// The driver's packets and state for one receiver.
@@ -80,6 +83,19 @@ impl Radio {
     /// The backlog in the driver.
     pub(crate) fn backlog(&self) -> Backlog {
         self.backlog
+    }
+
+    /// A sample of the driver for the records.
+    pub(in crate::network) fn sample(&self, t_ns: u64, port: Name) -> QueueRow {
+        let counts = self.counts;
+        QueueRow {
+            dropped: counts.dropped,
+            sent_packets: counts.sent_packets,
+            sent_bytes: counts.sent_bytes,
+            airtime_ns: Some(counts.airtime_ns),
+            transmissions: Some(counts.transmissions),
+            ..samples::of_layer(t_ns, port, Layer::Ring, self.backlog())
+        }
     }
 
     /// The packets in the driver.

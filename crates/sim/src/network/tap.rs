@@ -6,11 +6,11 @@ use std::fmt::Debug;
 
 use bufferscope_scenario::{NodeIndex, PortIndex};
 
-use crate::network::Network;
-use crate::network::packet::{Body, Direction, Role};
-use crate::network::pool::PacketId;
-use crate::network::routes::Step;
-use crate::tcp::Segment;
+use super::Network;
+use super::packet::{Body, Direction, Role};
+use super::pool::PacketId;
+use super::routes::Step;
+use super::segment::Segment;
 
 /// Receives packets, in order of time.
 pub trait Tap: Debug + Send {

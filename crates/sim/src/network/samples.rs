@@ -1,0 +1,64 @@
+//! Rows of the records about the ports: the rates of their links, and what is in each of their layers.
+
+use bufferscope_records::{CapacityRow, Layer, Name, QueueRow, Sink};
+use bufferscope_scenario::RateStep;
+
+use super::Network;
+use super::pool::Backlog;
+use super::routes::PortIndex;
+use crate::observation::recording::Recording;
+
+impl Network {
+    /// Records the rates that the ports' links have had up to now, in order of time.
+    pub(crate) fn record_rates<S: Sink>(&mut self, recording: &mut Recording<S>) {
+        let now_ns = self.now();
+        let mut rows: Vec<CapacityRow> = Vec::new();
+        for (index, port) in self.ports.iter_mut().enumerate() {
+            let name = recording.port(index as PortIndex);
+            let row = |step: RateStep| CapacityRow { t_ns: step.from_ns, port: name, rate_bps: step.bits_per_second };
+            port.link.record_rates(now_ns, |step| rows.push(row(step)));
+        }
+        rows.sort_by_key(|row| row.t_ns);
+        rows.into_iter().for_each(|row| recording.recorder.capacity(row));
+    }
+
+    /// Samples every layer of every port.
+    pub(crate) fn sample_queues<S: Sink>(&mut self, recording: &mut Recording<S>) {
+        let now_ns = self.now();
+        for (index, port) in self.ports.iter().enumerate() {
+            let name = recording.port(index as PortIndex);
+            if let Some(queue) = &port.queue {
+                if let Some(stacked) = queue.stacked() {
+                    recording.recorder.queue(stacked.sample(now_ns, name));
+                }
+                recording.recorder.queue(queue.sample(now_ns, name));
+            }
+            if let Some(ring) = &port.ring {
+                recording.recorder.queue(ring.sample(now_ns, name));
+            }
+            if let Some(radio) = &port.radio {
+                recording.recorder.queue(radio.sample(now_ns, name));
+            }
+        }
+        self.work += self.ports.len() as u64;
+    }
+}
+
+/// A sample of a layer that has passed on nothing so far.
+pub(super) fn of_layer(t_ns: u64, port: Name, layer: Layer, Backlog { packets, bytes }: Backlog) -> QueueRow {
+    QueueRow {
+        t_ns,
+        port,
+        layer,
+        packets,
+        bytes,
+        dropped: 0,
+        marked: 0,
+        sent_packets: 0,
+        sent_bytes: 0,
+        airtime_ns: None,
+        transmissions: None,
+        limit_bytes: None,
+        inflight_bytes: None,
+    }
+}
