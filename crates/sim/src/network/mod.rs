@@ -32,9 +32,9 @@ use bufferscope_scenario::{self as scenario, NodeIndex, Scenario};
 pub(crate) use self::flow::{Account, Flow, Labels};
 use self::packet::{Body, Header, Load, Role, TcpPacket};
 use self::pool::{PacketId, Pool};
-use self::port::{Accepted, Passed, Port};
+use self::port::{Below, Port};
 use self::qdisc::layer::QdiscLayer;
-use self::qdisc::{Attachment, Qdisc, QdiscEvents};
+use self::qdisc::{Attachment, Dequeued, Qdisc, QdiscEvents};
 use self::routes::{PortIndex, Routes, Step};
 use self::tap::{Hook, Tapped};
 use self::traffic_class::{Ecn, TrafficClass};
@@ -212,39 +212,34 @@ impl Network {
     #[inline]
     pub(crate) fn forward<S: Sink>(&mut self, packet: PacketId, port: PortIndex, recording: &mut Recording<S>) -> Xmit {
         let now_ns = self.now();
-        if self.ports[port as usize].queue.is_some() {
+        let below = self.ports[port as usize].below(now_ns);
+        if below != Below::Wire {
             self.show(packet, port, Hook::Qdisc);
         }
-        match self.ports[port as usize].accept(packet, now_ns, &mut self.pool, &mut self.qdisc_events) {
-            Accepted::Passed => {
+        let xmit = self.ports[port as usize].accept(packet, below, now_ns, &mut self.pool, &mut self.qdisc_events);
+        let sent = match below {
+            Below::Wire => {
                 self.propagate(packet, port, now_ns);
-                self.settle_qdisc_events(port, recording);
-                Xmit::Left
+                None
             }
-            Accepted::Ready(xmit) => {
-                let sent = self.send_next(port, recording);
-                let left = sent == Some(packet) || self.qdisc_events.has_dropped(packet);
-                self.settle_qdisc_events(port, recording);
-                if left { xmit.if_left() } else { xmit }
-            }
-            Accepted::Waiting(xmit) => {
-                // It may have been split, its last part dropped, and the others queued.
-                let left = self.qdisc_events.has_dropped(packet);
+            Below::IdleLink => self.send_next(port, recording),
+            Below::BusyLink => {
                 self.await_link(port);
-                self.settle_qdisc_events(port, recording);
-                if self.ports[port as usize].radio.is_some() {
-                    self.radio_has_packets(port, recording);
-                }
-                if left { xmit.if_left() } else { xmit }
+                None
             }
-            Accepted::Ringed(xmit) => {
+            // A packet in the ring still belongs to its sender.
+            Below::Ring => {
                 self.fill_ring(port, recording);
-                let left = self.qdisc_events.has_dropped(packet);
-                self.settle_qdisc_events(port, recording);
-                // A packet in the ring still belongs to its sender.
-                if left { xmit.if_left() } else { xmit }
+                None
             }
+        };
+        // A packet may also have been split, its last part dropped, and the others queued.
+        let left = sent == Some(packet) || self.qdisc_events.has_dropped(packet);
+        self.settle_qdisc_events(port, recording);
+        if below == Below::BusyLink && self.ports[port as usize].radio.is_some() {
+            self.radio_has_packets(port, recording);
         }
+        if left { xmit.if_left() } else { xmit }
     }
 
     /// The link of a port is no longer stopped: packets are waiting for it, or a ring has to know.
@@ -292,15 +287,15 @@ impl Network {
     fn send_next<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) -> Option<PacketId> {
         let now_ns = self.now();
         match self.ports[port as usize].send_next(now_ns, &mut self.pool, &mut self.qdisc_events) {
-            Passed::Packet(sent) => {
+            Dequeued::Packet(sent) => {
                 self.note_departure(sent.packet);
                 recording.sojourn(port, now_ns, sent.sojourn_ns);
                 self.propagate(sent.packet, port, sent.end_ns);
                 self.await_link(port);
                 Some(sent.packet)
             }
-            Passed::Nothing => None,
-            Passed::NotBefore(at_ns) => {
+            Dequeued::Nothing => None,
+            Dequeued::NotBefore(at_ns) => {
                 self.events.schedule(self.slots.queue(port), at_ns);
                 None
             }

@@ -35,15 +35,6 @@ pub(crate) struct Port {
     pub(crate) to: NodeIndex,
 }
 
-/// What a port's queue passed to the link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Passed {
-    Packet(Sent),
-    Nothing,
-    /// Nothing before this time, unless another packet arrives.
-    NotBefore(u64),
-}
-
 /// A packet that just left the queue for the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
@@ -54,17 +45,17 @@ pub(crate) struct Sent {
     pub(crate) sojourn_ns: u64,
 }
 
-/// What a port did with an arriving packet, and what is to be done next. The results are those for the packet's sender.
+/// What is below a port's queue, and whether that takes a packet now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Accepted {
-    /// The port has no rate, and so no queue: the packet goes straight to the link.
-    Passed,
-    /// The queue has the packet, or has dropped it. The link is not stopped: the port must [send](Port::send_next).
-    Ready(Xmit),
-    /// The queue has the packet, or has dropped it. The link is stopped.
-    Waiting(Xmit),
-    /// The queue has the packet, or has dropped it. The port has a ring, which takes what it has room for.
-    Ringed(Xmit),
+pub(crate) enum Below {
+    /// The link of a port without a rate, and so without a queue: it takes every packet at once.
+    Wire,
+    /// A link that is not stopped.
+    IdleLink,
+    /// A link that is stopped.
+    BusyLink,
+    /// A ring, which takes what it has room for.
+    Ring,
 }
 
 impl Port {
@@ -94,57 +85,48 @@ impl Port {
         self.awaits_link = true;
     }
 
-    /// Accepts a packet.
+    /// What is below the queue now.
+    #[inline]
+    pub(crate) fn below(&self, now_ns: u64) -> Below {
+        match (&self.queue, &self.ring) {
+            (None, _) => Below::Wire,
+            (Some(_), Some(_)) => Below::Ring,
+            (Some(_), None) if self.is_ready(now_ns) => Below::IdleLink,
+            (Some(_), None) => Below::BusyLink,
+        }
+    }
+
+    /// Accepts a packet: puts it into the queue, which is above `below`, if there is one. Returns the result for the
+    /// sender, as long as nothing has left the queue since.
     #[inline]
     pub(crate) fn accept(
         &mut self,
         packet: PacketId,
+        below: Below,
         now_ns: u64,
         pool: &mut Pool,
         qdisc_events: &mut QdiscEvents,
-    ) -> Accepted {
+    ) -> Xmit {
         encapsulate(packet, &self.encapsulation, pool);
-        if self.ring.is_some() {
-            return self.accept_above_ring(packet, now_ns, pool, qdisc_events);
+        let Some(queue) = &mut self.queue else { return Xmit::Left };
+        match (below, &self.ring) {
+            (Below::IdleLink, _) => queue.idle_since(self.link.restarts_at()),
+            (Below::Ring, Some(ring)) if !ring.is_stopped() => queue.idle_since(ring.idle_since()),
+            _ => {}
         }
-        let ready = self.is_ready(now_ns);
-        let Some(queue) = &mut self.queue else { return Accepted::Passed };
-        if ready {
-            queue.idle_since(self.link.restarts_at());
-        }
-        let xmit = queue.enqueue(packet, now_ns, pool, qdisc_events);
-        if ready { Accepted::Ready(xmit) } else { Accepted::Waiting(xmit) }
-    }
-
-    /// The same for a port with a ring.
-    #[cold]
-    fn accept_above_ring(
-        &mut self,
-        packet: PacketId,
-        now_ns: u64,
-        pool: &mut Pool,
-        qdisc_events: &mut QdiscEvents,
-    ) -> Accepted {
-        let (Some(queue), Some(ring)) = (&mut self.queue, &self.ring) else { return Accepted::Passed };
-        if !ring.is_stopped() {
-            queue.idle_since(ring.idle_since());
-        }
-        Accepted::Ringed(queue.enqueue(packet, now_ns, pool, qdisc_events))
+        queue.enqueue(packet, now_ns, pool, qdisc_events)
     }
 
     /// The link is not stopped. Returns the packet whose transmission begins, if there is one.
     #[inline]
-    pub(crate) fn send_next(&mut self, now_ns: u64, pool: &mut Pool, qdisc_events: &mut QdiscEvents) -> Passed {
+    pub(crate) fn send_next(&mut self, now_ns: u64, pool: &mut Pool, qdisc_events: &mut QdiscEvents) -> Dequeued<Sent> {
         self.awaits_link = false;
-        let Some(queue) = &mut self.queue else { return Passed::Nothing };
-        let packet = match queue.dequeue(now_ns, pool, qdisc_events) {
-            Dequeued::Packet(packet) => packet,
-            Dequeued::Nothing => return Passed::Nothing,
-            Dequeued::NotBefore(at_ns) => return Passed::NotBefore(at_ns),
-        };
-        let header = pool.header(packet);
-        let end_ns = self.link.send(now_ns, header.frame_bytes);
-        Passed::Packet(Sent { packet, end_ns, sojourn_ns: now_ns - header.at_ns })
+        let Some(queue) = &mut self.queue else { return Dequeued::Nothing };
+        queue.dequeue(now_ns, pool, qdisc_events).map(|packet| {
+            let header = pool.header(packet);
+            let end_ns = self.link.send(now_ns, header.frame_bytes);
+            Sent { packet, end_ns, sojourn_ns: now_ns - header.at_ns }
+        })
     }
 
     /// The link is stopped. Returns the time when it will restart for a queued packet; `None` if no packet is queued,
@@ -232,19 +214,21 @@ mod tests {
             load: crate::network::packet::Load::of(1),
         };
         let id = pool.insert(header, Body::Echo(Echo { ping: 0, seq: 0, kind: EchoKind::Request }));
-        match port.accept(id, now_ns, pool, qdisc_events) {
-            Accepted::Ready(_) => send(port, now_ns, pool, qdisc_events),
-            Accepted::Waiting(_) => None,
-            Accepted::Passed | Accepted::Ringed(_) => unreachable!("the port has a rate and no ring"),
+        let below = port.below(now_ns);
+        port.accept(id, below, now_ns, pool, qdisc_events);
+        match below {
+            Below::IdleLink => send(port, now_ns, pool, qdisc_events),
+            Below::BusyLink => None,
+            Below::Wire | Below::Ring => unreachable!("the port has a rate and no ring"),
         }
     }
 
     /// The packet that the link is given now, if there is one.
     fn send(port: &mut Port, now_ns: u64, pool: &mut Pool, qdisc_events: &mut QdiscEvents) -> Option<Sent> {
         match port.send_next(now_ns, pool, qdisc_events) {
-            Passed::Packet(sent) => Some(sent),
-            Passed::Nothing => None,
-            Passed::NotBefore(at_ns) => unreachable!("there is no packet before {at_ns}"),
+            Dequeued::Packet(sent) => Some(sent),
+            Dequeued::Nothing => None,
+            Dequeued::NotBefore(at_ns) => unreachable!("there is no packet before {at_ns}"),
         }
     }
 

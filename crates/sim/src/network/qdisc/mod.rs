@@ -41,14 +41,26 @@ pub(crate) enum QdiscEvent {
     Copied(PacketId),
 }
 
-/// The result of a dequeue.
+/// The result of a dequeue: a packet, in the form in which the layer passes it on, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dequeued {
-    Packet(PacketId),
+pub(crate) enum Dequeued<P = PacketId> {
+    Packet(P),
     /// Nothing until another packet arrives.
     Nothing,
     /// Nothing before this time, which lies in the future, unless another packet arrives.
     NotBefore(u64),
+}
+
+impl<P> Dequeued<P> {
+    /// The same for the packet in another form.
+    #[inline]
+    pub(crate) fn map<Q>(self, form: impl FnOnce(P) -> Q) -> Dequeued<Q> {
+        match self {
+            Self::Packet(packet) => Dequeued::Packet(form(packet)),
+            Self::Nothing => Dequeued::Nothing,
+            Self::NotBefore(at_ns) => Dequeued::NotBefore(at_ns),
+        }
+    }
 }
 
 impl Dequeued {
