@@ -143,7 +143,7 @@ impl<S: Sink> Simulation<S> {
         net.events.schedule_first(slots.sampler(), 0);
         net.events.schedule_first(slots.second(), SECOND_NS);
         let sources = TrafficSources::new(&scenario, seed, slots, &mut net, &mut recording);
-        let connections = Connections::new(slots, net.flows.len() as u32);
+        let connections = Connections::new(slots);
         let [queues, flows] = [Table::Queues, Table::Flows].map(|table| Cadence::new(&scenario, table));
         Ok(Self {
             asked: Box::new(scenario.clone()),

@@ -30,12 +30,12 @@ pub(crate) struct Connections {
     /// What the hosts remember of connections that have ended.
     thresholds: Thresholds,
     slots: TimerSlots,
-    /// Flow of the connection in slot 0; the flows of the others follow.
-    first_flow: u32,
+    /// The flow of the connection in each slot. A slot keeps its flow, so these ascend.
+    flows: Vec<u32>,
 }
 
 impl Connections {
-    pub(crate) fn new(slots: TimerSlots, first_flow: u32) -> Self {
+    pub(crate) fn new(slots: TimerSlots) -> Self {
         Self {
             table: Vec::new(),
             free: Vec::new(),
@@ -43,23 +43,13 @@ impl Connections {
             forgotten: Accounts::default(),
             thresholds: Thresholds::default(),
             slots,
-            first_flow,
+            flows: Vec::new(),
         }
-    }
-
-    /// Shifts the indices of these flows to make room for new flows of other traffic, which come before them.
-    pub(crate) fn make_room(&mut self, flows: u32) {
-        self.first_flow += flows;
     }
 
     /// Sets the slots of the events, which have moved.
     pub(crate) fn set_slots(&mut self, slots: TimerSlots) {
         self.slots = slots;
-    }
-
-    /// Index of the first connection's flow; those of other traffic come before it.
-    pub(crate) fn first_flow(&self) -> u32 {
-        self.first_flow
     }
 
     /// Opens a connection: the client's SYN is sent now. Returns its slot in the table.
@@ -68,11 +58,12 @@ impl Connections {
         let flow = net.flow(connection.name(), connection.account(), opening.id.number, opening.labels);
         let index = match self.free.pop() {
             Some(index) => {
-                net.flows[(self.first_flow + index) as usize] = flow;
+                net.flows[self.flows[index as usize] as usize] = flow;
                 self.table[index as usize] = Some(connection);
                 index
             }
             None => {
+                self.flows.push(net.flows.len() as u32);
                 net.flows.push(flow);
                 self.table.push(Some(connection));
                 self.table.len() as u32 - 1
@@ -173,7 +164,7 @@ impl Connections {
         recording: &mut Recording<S>,
     ) {
         while let Some(index) = self.closed.pop() {
-            let flow = net.flows[(self.first_flow + index) as usize];
+            let flow = net.flows[self.flows[index as usize] as usize];
             let entry = &mut self.table[index as usize];
             let Some(mut connection) = entry.take_if(|c| c.is_closed() && flow.is_gone()) else { continue };
             if let Some(at_ns) = next_sample_ns {
@@ -189,15 +180,15 @@ impl Connections {
 
     /// The last packets of these flows were dropped, so closed connections among them may be forgotten.
     pub(crate) fn note_emptied(&mut self, flows: impl Iterator<Item = u32>) {
-        self.closed.extend(flows.filter_map(|flow| flow.checked_sub(self.first_flow)));
+        let slots = &self.flows;
+        self.closed.extend(flows.filter_map(|flow| Some(slots.binary_search(&flow).ok()? as u32)));
     }
 
     /// The accounts of all flows so far, including those of other traffic.
     pub(crate) fn into_accounts(self, net: &Network) -> Accounts {
         let mut accounts = self.forgotten;
-        let is_live =
-            |index: usize| index.checked_sub(self.first_flow as usize).is_none_or(|slot| self.table[slot].is_some());
-        for (index, (flow, under_way)) in net.flows.iter().zip(net.count_under_way()).enumerate() {
+        let is_live = |index| self.flows.binary_search(&index).map_or(true, |slot| self.table[slot].is_some());
+        for (index, (flow, under_way)) in (0..).zip(net.flows.iter().zip(net.count_under_way())) {
             if is_live(index) {
                 accounts.add(flow, under_way);
             }
@@ -223,7 +214,7 @@ impl Connections {
         let connection = live(&mut self.table, index);
         let now_ns = net.now();
         let (from, destination) = connection.path(role);
-        let (to, flow) = (role.other(), self.first_flow + index);
+        let (to, flow) = (role.other(), self.flows[index as usize]);
         let result =
             act(connection, now_ns, &mut Outlet { connection: index, to, flow, from, destination, net, recording });
         if let Some(deadline_ns) = connection.endpoint(role).deadline() {

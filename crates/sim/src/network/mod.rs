@@ -64,6 +64,7 @@ pub(crate) struct Network {
     pub(crate) routes: Routes,
     /// The channels that ports share; `None` while one is in use.
     media: Vec<Option<Box<Medium>>>,
+    /// The accounts of flows, by index. An index means the same flow as long as a packet of it may exist.
     pub(crate) flows: Vec<Flow>,
     /// Echo messages and datagrams dropped since this was last checked.
     pub(crate) lost: Vec<Body>,
@@ -402,23 +403,6 @@ impl Network {
         let before = std::mem::replace(&mut self.slots, slots);
         let slot = |slot| slots.slot(before.target(slot));
         self.events = self.events.renumbered(slots.ports(), slots.fixed(), slot);
-    }
-
-    /// Adds the flows that `add` appends at `index`; those from there on get higher indices. Returns how many there are.
-    pub(crate) fn insert_flows(&mut self, index: u32, add: impl FnOnce(&mut Self)) -> u32 {
-        let later = self.flows.split_off(index as usize);
-        add(self);
-        let added = self.flows.len() as u32 - index;
-        self.flows.extend(later);
-        let packets: Vec<PacketId> = self.ports.iter().flat_map(|port| port.packets(&self.pool)).collect();
-        for packet in packets {
-            let header = self.pool.header_mut(packet);
-            if header.flow >= index {
-                header.flow += added;
-            }
-        }
-        self.ports.iter_mut().filter_map(|port| port.ring.as_mut()).for_each(|ring| ring.renumber_flows(index, added));
-        added
     }
 
     /// The number of each flow's packets in the network, counted by looking at every packet.

@@ -121,11 +121,7 @@ impl<S: Sink> Simulation<S> {
             .traffic
             .extend(added.map(|traffic| Traffic { start_ns: traffic.start_ns.max(now_ns), ..traffic.clone() }));
         self.set_slots();
-        let Self { scenario, sources, recording, seed, slots, .. } = self;
-        let flows = self.net.insert_flows(self.connections.first_flow(), |net| {
-            sources.add(scenario, *seed, *slots, net, recording);
-        });
-        self.connections.make_room(flows);
+        self.sources.add(&self.scenario, self.seed, self.slots, &mut self.net, &mut self.recording);
     }
 
     /// Moves the events to slots that suffice for the current scenario.

@@ -127,3 +127,43 @@ fn packets_carry_the_code_point_and_the_port_of_their_traffic_both_ways() {
     assert!(seen.iter().flatten().all(|&packets| packets > 100), "{seen:?}");
     assert!(simulation.net.ports[0].queue.as_ref().unwrap().counts.marked > 0, "marks leave the code point as it is");
 }
+
+#[test]
+fn packets_keep_their_flows_when_traffic_is_added() {
+    let text = |more: &str| {
+        format!(
+            r#"
+            title = "Two flows through a queue, and maybe a ping"
+            duration = "3s"
+            link = [{{ name = "line", ends = ["h1", "h2"], rate = "2mbit", delay = "20ms" }}]
+            traffic = [{{ name = "bulk", kind = "tcp", from = "h1", to = "h2", flows = 2 }}{more}]
+            "#
+        )
+    };
+    let mut simulation = simulation(&scenario(&text("")));
+    let under_way = |simulation: &Simulation<MemorySink>| -> Vec<(u32, u32, Option<u32>)> {
+        let Network { ports, pool, flows, .. } = &simulation.net;
+        let flow_of = |packet| {
+            let index = pool.header(packet).flow;
+            let account = flows[index as usize].account;
+            (index, account.traffic, account.number)
+        };
+        ports.iter().flat_map(|port| port.packets(pool)).map(flow_of).collect()
+    };
+    simulation.advance(SECOND_NS, &mut |_| ControlFlow::Continue(())).unwrap();
+    let before = under_way(&simulation);
+    assert!(before.len() >= 5, "{} packets", before.len());
+    let ping = r#", { name = "ping", kind = "ping", from = "h1", to = "h2", interval = "10ms" }"#;
+    simulation.change(scenario(&text(ping)), Vec::new()).unwrap();
+    assert_eq!(under_way(&simulation), before);
+
+    simulation.advance(2 * SECOND_NS, &mut |_| ControlFlow::Continue(())).unwrap();
+    let Network { ports, pool, flows, .. } = &simulation.net;
+    let mut seen = [0; 2];
+    for packet in ports.iter().flat_map(|port| port.packets(pool)) {
+        let traffic = flows[pool.header(packet).flow as usize].account.traffic;
+        assert_eq!(traffic, u32::from(matches!(pool.body(packet), Body::Echo(_))));
+        seen[traffic as usize] += 1;
+    }
+    assert!(seen.iter().all(|&packets| packets > 0), "{seen:?}");
+}

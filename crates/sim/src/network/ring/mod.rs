@@ -190,15 +190,6 @@ impl Ring {
             ..samples::of_layer(t_ns, port, Layer::Ring, self.backlog())
         }
     }
-
-    /// Adds `added` to the flows of packets from `index` on.
-    pub(super) fn renumber_flows(&mut self, index: u32, added: u32) {
-        for (flow, _) in self.begun.iter_mut().filter_map(|begun| begun.awaited.as_mut()) {
-            if *flow >= index {
-                *flow += added;
-            }
-        }
-    }
 }
 
 #[cfg(test)]
