@@ -7,7 +7,7 @@ use bufferscope_endpoint::socket;
 use bufferscope_endpoint::tcp_info::TcpInfo;
 use bufferscope_programs::Role;
 use bufferscope_records::{FlowRow, FlowState, Name};
-use bufferscope_scenario::{Congestion, Sending};
+use bufferscope_scenario::Sending;
 use nix::sys::epoll::EpollFlags;
 
 use super::RunContext;
@@ -171,7 +171,7 @@ fn take(socket: &OwnedFd) -> io::Result<(u64, bool)> {
 /// Whether the traffic or Linux' congestion control requires pacing. For other connections, the pacing rate that the
 /// kernel computes has no effect.
 fn is_paced(sending: Sending) -> bool {
-    sending.pacing || matches!(sending.congestion, Congestion::Bbr)
+    sending.pacing || sending.congestion.paces()
 }
 
 /// `enum tcp_ca_state`.

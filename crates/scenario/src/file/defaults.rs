@@ -5,7 +5,7 @@ use super::link::{Delay, Rate};
 use super::overhead::{LinkBytes, Overhead};
 use super::recording::Sample;
 use super::ring::{HoldTime, RingBytes};
-use super::streams::{DelayTarget, RequestSize};
+use super::streams::RequestSize;
 use super::traffic::{Payload, PingTimeout};
 use super::varying::Mean;
 use super::wifi::{FifoSize, Retries};
@@ -104,16 +104,6 @@ pub(super) fn transfers() -> u32 {
 /// Linux since 2.6.19.
 pub(super) fn congestion() -> Congestion {
     Congestion::Cubic
-}
-
-/// RFC 6817, section 2.5.
-pub(crate) fn ledbat_target() -> DelayTarget {
-    DelayTarget::new(100 * MS)
-}
-
-/// draft-irtf-iccrg-ledbat-plus-plus-06, section 4.5.
-pub(crate) fn ledbat_plus_plus_target() -> DelayTarget {
-    DelayTarget::new(60 * MS)
 }
 
 pub(super) fn ping_interval() -> Interval {

@@ -32,9 +32,7 @@ use serde_json::json;
 
 pub(crate) use boost::Boost;
 pub(crate) use datagrams::{Dns, Irtt, Netalyzr, Udp, Voip};
-pub(crate) use defaults::{
-    irtt_size, ledbat_plus_plus_target, ledbat_target, page_connections, ping_size, ping_timeout,
-};
+pub(crate) use defaults::{irtt_size, page_connections, ping_size, ping_timeout};
 pub(crate) use expect::{Expect, Label};
 pub(crate) use flent_tests::LoadTest;
 pub(crate) use host::{Host, HostTcp};

@@ -2,7 +2,7 @@
 
 use crate::congestion::Congestion;
 use crate::error::{Problem, Problems};
-use crate::file::{Sending as SendingKeys, ledbat_plus_plus_target, ledbat_target};
+use crate::file::Sending as SendingKeys;
 use crate::model::Sending;
 use crate::path::join;
 
@@ -13,19 +13,11 @@ pub(super) fn resolve(congestion: Congestion, keys: &SendingKeys, path: &str, pr
     Sending {
         congestion,
         window_packets: keys.window.map(|window| window.get_u32()),
-        target_ns: default_target_ns(congestion)
+        target_ns: congestion
+            .default_target_ns()
             .map(|default_ns| keys.target.map_or(default_ns, |target| target.get())),
         ecn: keys.ecn,
         pacing: keys.pacing,
-    }
-}
-
-/// The queueing delay that a control aims at, if it aims at one.
-fn default_target_ns(congestion: Congestion) -> Option<u64> {
-    match congestion {
-        Congestion::Ledbat => Some(ledbat_target().get()),
-        Congestion::LedbatPlusPlus => Some(ledbat_plus_plus_target().get()),
-        _ => None,
     }
 }
 
@@ -46,7 +38,7 @@ fn check_window(congestion: Congestion, keys: &SendingKeys, path: &str, problems
 }
 
 fn check_target(congestion: Congestion, keys: &SendingKeys, path: &str, problems: &mut Problems) {
-    if let (Some(target), None) = (keys.target, default_target_ns(congestion)) {
+    if let (Some(target), None) = (keys.target, congestion.default_target_ns()) {
         let found = format!("{target} with congestion = \"{}\"", congestion.name());
         problems.add(|| {
             Problem::new(

@@ -60,7 +60,7 @@ fn sending() -> impl Strategy<Value = Sending> {
         |(congestion, window_packets, target_ms, ecn, pacing)| Sending {
             congestion,
             window_packets: (congestion == Congestion::Window).then_some(window_packets),
-            target_ns: matches!(congestion, Congestion::Ledbat | Congestion::LedbatPlusPlus).then_some(target_ms * MS),
+            target_ns: congestion.default_target_ns().map(|_| target_ms * MS),
             ecn,
             pacing,
         },

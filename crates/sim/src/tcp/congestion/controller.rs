@@ -51,10 +51,10 @@ macro_rules! controls {
                 }
             }
 
-            /// [`Control::PACES`]
-            pub(crate) fn paces(&self) -> bool {
+            /// [`Control::MIN_TSO_SEGS`]
+            pub(crate) fn min_tso_segs(&self) -> Option<u32> {
                 match &self.rules {
-                    $(Rules::$name(_) => <$control>::PACES,)+
+                    $(Rules::$name(_) => <$control>::MIN_TSO_SEGS,)+
                 }
             }
 

@@ -34,8 +34,8 @@ pub(crate) trait Control: Sized {
     /// does not touch the window, [`on_ack`](Self::on_ack) is called for every acknowledgement, and the control sets
     /// the pacing rate.
     const GOVERNS: bool = false;
-    /// The sender paces even if the connection did not ask for it.
-    const PACES: bool = false;
+    /// The minimum number of segments of a packet, where the control chooses it and not the host (`min_tso_segs`).
+    const MIN_TSO_SEGS: Option<u32> = None;
     /// The kind of explicit congestion notification that it needs. Both ends of the connection then provide it.
     const ECN: EcnUse = EcnUse::AsConfigured;
     /// The send buffer grows to this many windows (`sndbuf_expand`).

@@ -38,7 +38,6 @@ use recovery::prr::Recovery;
 use recovery::undo::Undo;
 use sending::buffer::SendBuffer;
 use sending::cwnd_validation::WindowUsage;
-use sending::offload::least_segments;
 use sending::pacing::Pacer;
 use sending::push::Pushes;
 use sending::small_queue::SmallQueue;
@@ -154,7 +153,8 @@ impl Sender {
             peer: PeerWindow::default(),
             board: Scoreboard::new(config.mss_bytes, cc.watches_losses()),
             buffer: SendBuffer::new(config, cc.buffered_windows()),
-            pacer: Pacer::new(config.pacing || cc.paces()),
+            pacer: Pacer::new(config.pacing || config.congestion.paces()),
+            min_tso_segs: cc.min_tso_segs().unwrap_or(config.min_tso_segs),
             cc,
             usage: WindowUsage::default(),
             recovery: Recovery::new(),
@@ -176,7 +176,6 @@ impl Sender {
             slow_start_after_idle: config.slow_start_after_idle,
             no_delay: config.no_delay,
             gso_max_segs: config.gso_max_segs,
-            min_tso_segs: least_segments(config),
             piece_end: 0,
             cut_end: 0,
             pacing_percent: config.pacing_percent,

@@ -63,7 +63,6 @@ pub(crate) struct Prague {
 
 impl Control for Prague {
     const GOVERNS: bool = true;
-    const PACES: bool = true;
     const ECN: EcnUse = EcnUse::L4s;
 
     fn new(_config: &Config) -> Self {

@@ -2,8 +2,9 @@
 //! `tcp_tso_should_defer` and `tcp_mss_split_point`).
 //!
 //! A packet holds about as much as the pacing rate sends in a millisecond, more where the round trip is short, and at
-//! least `min_tso_segs` segments (two). If the window has room for less, the sender waits for the next acknowledgement, provided that it
-//! is due within a millisecond ("tcp: fix tcp_tso_should_defer() vs large RTT", Linux 6.18 and the stable series).
+//! least `min_tso_segs` segments (two), or as many as the congestion control chooses. If the window has room for less,
+//! the sender waits for the next acknowledgement, provided that it is due within a millisecond ("tcp: fix
+//! tcp_tso_should_defer() vs large RTT", Linux 6.18 and the stable series).
 //!
 //! Written data is joined into pieces of up to `gso_max_segs` segments. Only the last piece may still grow
 //! (`tcp_sendmsg_locked`). A packet consists of a whole piece or of the beginning of one. In the second case, the rest
@@ -11,9 +12,6 @@
 //!
 //! Departs: two segments are also the minimum for `bbr` below 1.2 Mbit/s.
 
-use bufferscope_scenario::Congestion;
-
-use crate::tcp::Config;
 use crate::tcp::congestion::rate_of_window;
 use crate::tcp::sender::{Sender, State};
 
@@ -24,8 +22,6 @@ const RATE_SHIFT: u32 = 10;
 /// For round trips of up to 512 us, a packet may have the maximum size. The size halves for every further 512 us
 /// (`tcp_tso_rtt_log`).
 const RTT_SHIFT: u32 = 9;
-/// Minimum number of segments where the congestion control chooses it (`bbr_min_tso_segs`).
-const LEAST_OF_BBR: u32 = 2;
 /// A third of the window is large enough to be sent at once (`tcp_tso_win_divisor`).
 const WINDOW_DIVISOR: u64 = 3;
 /// The sender does not wait if the last packet was sent longer ago than this.
@@ -40,14 +36,6 @@ pub(crate) enum Packet {
     Of(u32),
     /// The packet waits to become larger, limited by the congestion window (`true`) or by the peer's window (`false`).
     Waits(bool),
-}
-
-/// Minimum number of segments of a connection's packets.
-pub(in crate::tcp::sender) fn least_segments(config: &Config) -> u32 {
-    match config.congestion {
-        Congestion::Bbr | Congestion::Bbr3 => LEAST_OF_BBR,
-        _ => config.min_tso_segs,
-    }
 }
 
 impl Sender {

@@ -64,7 +64,8 @@ pub(crate) struct Bbr {
 impl Control for Bbr {
     const BUFFERED_WINDOWS: u64 = 3;
     const GOVERNS: bool = true;
-    const PACES: bool = true;
+    /// `bbr_min_tso_segs`
+    const MIN_TSO_SEGS: Option<u32> = Some(2);
 
     fn new(config: &Config) -> Self {
         Self {

@@ -93,7 +93,8 @@ struct Sample {
 impl Control for Bbr3 {
     const BUFFERED_WINDOWS: u64 = 3;
     const GOVERNS: bool = true;
-    const PACES: bool = true;
+    /// `bbr_min_tso_segs`
+    const MIN_TSO_SEGS: Option<u32> = Some(2);
     const WATCHES_LOSSES: bool = true;
 
     fn new(config: &Config) -> Self {
