@@ -43,6 +43,7 @@ mod simulation;
 pub mod tcp;
 mod timer_slots;
 mod timers;
+mod transport;
 
 use std::ops::ControlFlow;
 

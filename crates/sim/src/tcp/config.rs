@@ -4,6 +4,7 @@ use bufferscope_scenario::Congestion;
 use bufferscope_scenario::sizes::MSS_BYTES;
 
 use super::Timers;
+use crate::transport::congestion::Settings;
 
 /// Settings of one endpoint, named after Linux' sysctls where they exist.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,6 +72,19 @@ pub enum Role {
 }
 
 impl Config {
+    /// The settings for the congestion control.
+    pub(crate) fn control(&self) -> Settings {
+        Settings {
+            congestion: self.congestion,
+            initial_window_packets: self.initial_window_packets,
+            ssthresh_packets: self.ssthresh_packets,
+            window_packets: self.window_packets,
+            target_ns: self.target_ns,
+            seed: self.seed,
+            timers: self.timers,
+        }
+    }
+
     /// Linux' defaults, with CUBIC, without ECN, and with exact timers.
     pub const DEFAULT: Self = Self {
         mss_bytes: MSS_BYTES,

@@ -12,19 +12,7 @@
 use super::config::Config;
 use crate::network::segment::Flags;
 use crate::network::traffic_class::Ecn;
-
-/// The kind of ECN that a congestion control needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum EcnUse {
-    /// None in particular: classic ECN if the connection is configured for it.
-    AsConfigured,
-    /// The exact echo of DCTCP, on packets with ECT(0).
-    Exact,
-    /// Accurate ECN, on packets with ECT(0).
-    Accurate,
-    /// Accurate ECN, on packets with ECT(1) (RFC 9331, section 4).
-    L4s,
-}
+use crate::transport::congestion::EcnUse;
 
 /// The kind of ECN that both ends have agreed on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,18 +6,16 @@
 //! departures.
 //!
 //! An endpoint has two halves. `sender` tracks which segments are in flight and which are lost, retransmits, runs
-//! the timeouts, and asks `congestion` how much may be in flight. `receiver` tracks what has arrived, how much more may
+//! the timeouts, and asks the congestion control how much may be in flight. `receiver` tracks what has arrived, how much more may
 //! arrive, and when to acknowledge.
 //!
 //! One departure applies everywhere: a connection never gives up (the kernel gives up after `tcp_syn_retries` and
 //! `tcp_retries2` attempts).
 
 mod config;
-mod congestion;
 mod ecn;
 mod egress;
 mod endpoint;
-mod extremes;
 mod handshake;
 mod receiver;
 mod sample;
@@ -27,10 +25,11 @@ mod timestamps;
 
 pub use crate::network::segment::{Flags, SackBlock, SackBlocks, Segment};
 pub use crate::timers::Timers;
+pub use crate::transport::congestion::State;
 pub use config::{Config, Role};
 pub use egress::{Egress, Outgoing};
 pub use endpoint::Endpoint;
 pub use receiver::window_scale;
-pub use sample::{Sample, State};
+pub use sample::Sample;
 pub(crate) use sender::SENT_BYTES;
 pub(crate) use thresholds::{AddressPair, Ending, Thresholds};

@@ -1,5 +1,7 @@
 //! The state of a connection that is visible from outside, as `ss -ti` shows it.
 
+use crate::transport::congestion::State;
+
 /// A snapshot of an endpoint's sending side, including the receive window that the peer advertises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
@@ -43,19 +45,4 @@ pub struct Sample {
     pub sndbuf_limited_ns: u64,
     /// The congestion state.
     pub state: State,
-}
-
-/// The kernel's congestion states (`enum tcp_ca_state`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum State {
-    /// The normal state: no sign of loss or congestion.
-    Open,
-    /// Something arrived out of order; nothing is believed lost yet.
-    Disorder,
-    /// The window is being reduced after an ECN mark or a repaired tail loss.
-    Cwr,
-    /// Fast recovery.
-    Recovery,
-    /// After a retransmission timeout.
-    Loss,
 }

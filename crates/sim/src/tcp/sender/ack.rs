@@ -1,6 +1,5 @@
 //! Processes acknowledgements (the kernel's `tcp_ack`).
 
-use super::super::congestion::{Ack, Acked};
 use super::super::timestamps;
 use super::ack_summary::{AckSummary, extend};
 use super::loss::probe::Answer;
@@ -10,6 +9,7 @@ use super::sending::output::Output;
 use super::timing::timer::Wait;
 use super::{PeerWindow, Sender, State};
 use crate::network::segment::{SackBlock, SackBlocks, Segment};
+use crate::transport::congestion::{Ack, Acked};
 
 /// The state before an acknowledgement.
 #[derive(Debug)]
@@ -143,7 +143,7 @@ impl Sender {
             summary.delivered += 1;
             summary.sacked = true;
             rack.on_delivered(sent, now_ns, min_rtt_ns);
-            delivery.on_delivered(sent);
+            delivery.on_delivered(&sent.transmission());
             if !sent.ever_retransmitted {
                 extend(&mut summary.sacked_span, sent.sent_ns);
                 summary.original_delivered |= sent.end() <= state_end;
@@ -205,7 +205,7 @@ impl Sender {
                 if !spurious {
                     self.rack.on_delivered(&sent, now_ns, min_rtt_ns);
                 }
-                self.delivery.on_delivered(&sent);
+                self.delivery.on_delivered(&sent.transmission());
             }
             if sent.ever_retransmitted {
                 summary.retransmission_acked = true;

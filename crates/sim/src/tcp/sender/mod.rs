@@ -1,8 +1,8 @@
 //! The half of an endpoint that sends data and processes acknowledgements.
 //!
 //! Each task has a directory: detecting losses ([`loss`]), retransmitting and reducing the window ([`recovery`]),
-//! sending ([`sending`]), and measuring round trips and delivery rates and running the timer ([`timing`]). `congestion`
-//! decides how the window otherwise changes. [`ack`] processes acknowledgements in the order of the kernel's `tcp_ack`;
+//! sending ([`sending`]), and measuring times and running the timer ([`timing`]). The congestion control decides how the
+//! window otherwise changes. [`ack`] processes acknowledgements in the order of the kernel's `tcp_ack`;
 //! [`ack_summary`] collects what one acknowledgement reveals, and [`marks`] evaluates its ECN feedback.
 //! [`sending::transmit`] follows the order of `tcp_write_xmit`. [`view`] has the views of the sender's state that
 //! others get.
@@ -21,14 +21,16 @@ mod view;
 /// The memory that a sender needs for each segment in flight.
 pub(crate) const SENT_BYTES: u64 = size_of::<loss::scoreboard::Sent>() as u64;
 
+pub(crate) use crate::transport::rtt::{RTO_INITIAL_NS, RTO_MAX_NS};
 pub(crate) use sending::output::{HOST_BUSY_NS, Output};
-pub(crate) use timing::rtt::{RTO_INITIAL_NS, RTO_MAX_NS};
 
 use super::config::Config;
-use super::congestion::{Controller, rate_of_window};
 use super::ecn::{Mode, Offer};
-use super::sample::State;
 use crate::timers::earlier;
+use crate::transport::congestion::{Controller, State, rate_of_window};
+use crate::transport::delivery_rate::Delivery;
+use crate::transport::pacing::Pacer;
+use crate::transport::rtt::Rtt;
 use loss::probe::TailProbe;
 use loss::rack::Rack;
 use loss::scoreboard::Scoreboard;
@@ -38,12 +40,9 @@ use recovery::prr::Recovery;
 use recovery::undo::Undo;
 use sending::buffer::SendBuffer;
 use sending::cwnd_validation::WindowUsage;
-use sending::pacing::Pacer;
 use sending::push::Pushes;
 use sending::small_queue::SmallQueue;
 use timing::chrono::Chronograph;
-use timing::rate::Delivery;
-use timing::rtt::Rtt;
 use timing::timer::Timer;
 
 use crate::network::traffic_class::Ecn;
@@ -143,7 +142,7 @@ const FIRST_BYTE: u64 = 1;
 impl Sender {
     /// A sender that waits for the handshake.
     pub(crate) fn new(config: &Config) -> Self {
-        let cc = Controller::new(config);
+        let cc = Controller::new(&config.control());
         let offer = Offer::new(config, cc.ecn());
         Self {
             mss_bytes: config.mss_bytes,

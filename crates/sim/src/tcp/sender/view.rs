@@ -1,10 +1,10 @@
 //! The views of a sender's state that others get: the records, the congestion control, and loss detection.
 
-use super::super::congestion::{Context, UNPACED};
 use super::super::sample::Sample;
 use super::super::thresholds::Ending;
 use super::loss::rack;
 use super::{Sender, State};
+use crate::transport::congestion::{Context, UNPACED};
 
 impl Sender {
     /// A snapshot.
@@ -49,8 +49,8 @@ impl Sender {
         Context {
             now_ns,
             mss_bytes: self.mss_bytes,
-            una: self.una,
-            nxt: self.nxt,
+            acked_bytes: self.una,
+            sent_bytes: self.nxt,
             in_flight: self.board.in_flight(),
             packets_out: self.board.packets_out(),
             delivered: self.delivery.delivered(),

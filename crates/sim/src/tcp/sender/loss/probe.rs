@@ -6,7 +6,7 @@
 use crate::tcp::sender::Sender;
 use crate::tcp::sender::sending::output::Output;
 use crate::tcp::sender::sending::transmit::Limit;
-use crate::tcp::sender::timing::rtt::RTO_INITIAL_NS;
+use crate::transport::rtt::RTO_INITIAL_NS;
 
 /// Allowance for a delayed acknowledgement of a lone segment (the kernel adds `TCP_RTO_MIN`).
 const LONE_SEGMENT_NS: u64 = 200_000_000;

@@ -246,7 +246,7 @@ impl Rack {
 mod tests {
     use super::*;
     use crate::tcp::SackBlock;
-    use crate::tcp::sender::timing::rate::Note;
+    use crate::transport::delivery_rate::Note;
 
     const MS: u64 = 1_000_000;
     const RTT_NS: u64 = 100 * MS;

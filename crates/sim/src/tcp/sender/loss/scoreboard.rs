@@ -6,9 +6,9 @@
 //! requires a walk over the ring.
 
 use crate::network::segment::{SackBlock, SackBlocks};
-use crate::tcp::congestion::LostPacket;
 use crate::tcp::sender::sending::output::Parcel;
-use crate::tcp::sender::timing::rate::Note;
+use crate::transport::congestion::LostPacket;
+use crate::transport::delivery_rate::{Note, Transmission};
 use std::collections::VecDeque;
 
 /// A segment's index in the order of first transmissions: 0, 1, 2, ... over the life of the connection.
@@ -73,6 +73,18 @@ pub(crate) struct Scoreboard {
 const NO_BLOCK: SackBlock = SackBlock { start: 0, end: 0 };
 
 impl Sent {
+    /// Its last transmission, for the measurement of the delivery rate.
+    #[inline]
+    pub(crate) fn transmission(&self) -> Transmission {
+        Transmission {
+            sent_ns: self.sent_ns,
+            order: self.order,
+            note: self.note,
+            app_limited: self.app_limited,
+            is_retransmission: self.ever_retransmitted,
+        }
+    }
+
     /// A segment sent for the first time.
     pub(crate) fn new(seq: u64, len: u32, fin: bool, sent_ns: u64, note: Note) -> Self {
         let len = u16::try_from(len).expect("a segment fits an IP packet");

@@ -1,12 +1,12 @@
 //! The retransmission timeout and its consequences: everything outstanding is lost, unless F-RTO finds that the timeout
 //! was spurious (RFC 6298, rules 5.4 to 5.6; RFC 5682; the kernel's `tcp_enter_loss` and `tcp_process_loss`).
 
-use crate::tcp::congestion::Event;
 use crate::tcp::sender::ack_summary::AckSummary;
 use crate::tcp::sender::recovery::fast_retransmit::Retransmit;
 use crate::tcp::sender::sending::output::{HOST_BUSY_NS, Output};
 use crate::tcp::sender::timing::timer::Wait;
 use crate::tcp::sender::{Sender, State};
+use crate::transport::congestion::Event;
 
 /// If this many segments are selectively acknowledged at a timeout, reordering was overestimated (`tcp_reordering`).
 const REORDERING_DEFAULT: u32 = 3;

@@ -1,7 +1,7 @@
 //! The congestion states and how the window is reduced: proportional rate reduction (RFC 9937, before RFC 6937; the
 //! kernel's `tcp_cwnd_reduction`).
 
-use crate::tcp::sample::State;
+use crate::transport::congestion::State;
 
 /// The congestion state, and the reduction of the window that belongs to it.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! Enters and leaves the congestion states, and changes the window and its threshold accordingly (the kernel's
 //! `tcp_init_cwnd_reduction`, `tcp_end_cwnd_reduction` and `tcp_set_ca_state`).
 
-use crate::tcp::congestion::Event;
 use crate::tcp::sender::{Sender, State};
+use crate::transport::congestion::Event;
 
 impl Sender {
     /// Congestion was noticed: sets the threshold and begins to reduce the window towards it

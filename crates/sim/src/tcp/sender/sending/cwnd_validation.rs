@@ -1,8 +1,8 @@
 //! Tracks whether the congestion window is used. A window that is not used must not grow, and it shrinks over time (RFC
 //! 2861, RFC 7661 in spirit; the kernel's `tcp_cwnd_validate`, `tcp_cwnd_application_limited` and `tcp_cwnd_restart`).
 
-use crate::tcp::congestion::Event;
 use crate::tcp::sender::{Sender, State};
+use crate::transport::congestion::Event;
 
 /// How much of the window was used.
 #[derive(Debug, Default)]

@@ -12,8 +12,8 @@
 //!
 //! Departs: two segments are also the minimum for `bbr` below 1.2 Mbit/s.
 
-use crate::tcp::congestion::rate_of_window;
 use crate::tcp::sender::{Sender, State};
+use crate::transport::congestion::rate_of_window;
 
 /// Payload that fits a packet (`GSO_LEGACY_MAX_SIZE` minus room for headers, `MAX_TCP_HEADER` + 1).
 const MOST_BYTES: u64 = 65_536 - 257;

@@ -3,11 +3,11 @@
 use crate::network::segment::{Flags, Segment};
 use crate::network::traffic_class::Ecn;
 use crate::network::xmit::Xmit;
-use crate::tcp::congestion::Event;
 use crate::tcp::egress::{Egress, Outgoing};
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
 use crate::tcp::timestamps;
+use crate::transport::congestion::Event;
 
 /// The destination of segments, together with the receiving half, whose acknowledgement each segment carries.
 pub(crate) struct Output<'a> {

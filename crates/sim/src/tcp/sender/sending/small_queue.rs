@@ -14,9 +14,9 @@
 use std::collections::VecDeque;
 
 use super::output::Output;
-use crate::tcp::congestion::rate_of_window;
 use crate::tcp::sender::loss::scoreboard::SentId;
 use crate::tcp::sender::{Sender, State};
+use crate::transport::congestion::rate_of_window;
 
 /// Memory that a packet takes in addition to its payload: two descriptors and the room for headers (`SKB_TRUESIZE` of a
 /// linear part of `MAX_TCP_HEADER` bytes, which the allocator rounds up, on 64-bit Linux 6.1).

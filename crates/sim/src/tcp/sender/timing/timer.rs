@@ -1,9 +1,9 @@
 //! The sender's only timer. Like the kernel's `icsk_retransmit_timer`, it waits for one event at a time.
 
-use super::rtt::{RTO_MAX_NS, Rtt};
 use crate::tcp::Timers;
 use crate::tcp::sender::loss::probe::TailProbe;
 use crate::tcp::sender::{Sender, State};
+use crate::transport::rtt::{RTO_MAX_NS, Rtt};
 
 /// What the timer waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
