@@ -376,5 +376,4 @@ fn link_layer(keys: &Keys) -> Option<LinkLayer> {
 }
 
 #[cfg(test)]
-#[path = "cake/tests.rs"]
 mod tests;

@@ -384,5 +384,4 @@ fn preset(keys: &Keys, path: &str) -> Result<Option<Pi2>, Box<Problem>> {
 }
 
 #[cfg(test)]
-#[path = "dualpi2_tests.rs"]
 mod tests;

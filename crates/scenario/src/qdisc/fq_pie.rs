@@ -217,5 +217,4 @@ impl Discipline for FqPie {
 }
 
 #[cfg(test)]
-#[path = "fq_pie_tests.rs"]
 mod tests;

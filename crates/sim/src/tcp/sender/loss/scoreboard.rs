@@ -388,5 +388,4 @@ impl Scoreboard {
 }
 
 #[cfg(test)]
-#[path = "scoreboard_tests.rs"]
 mod tests;

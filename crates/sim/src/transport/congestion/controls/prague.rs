@@ -242,5 +242,4 @@ fn packets(count: u32) -> u64 {
 }
 
 #[cfg(test)]
-#[path = "prague_tests.rs"]
 mod tests;

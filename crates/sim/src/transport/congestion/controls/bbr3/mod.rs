@@ -20,8 +20,6 @@
 //! Departs from the draft: losses in a round of startup are counted as acknowledgements that report losses, as Google
 //! does, instead of as sequence ranges. The window leaves room for bursts although packets leave one by one.
 
-#[cfg(test)]
-mod bound_tests;
 mod drain;
 mod ecn;
 mod long_term;

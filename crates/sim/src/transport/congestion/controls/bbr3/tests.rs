@@ -1,6 +1,8 @@
 //! Tests of BBRv3's phases, one acknowledgement at a time, including those of the draft's appendix (section 10). The
 //! expected windows and rates are derived from the draft's equations.
 
+mod bounds;
+
 use super::{Bbr3, Control, Phase};
 use crate::transport::congestion::Event;
 use crate::transport::congestion::State;
@@ -20,7 +22,7 @@ fn per_round(packets: u64) -> Bandwidth {
 }
 
 /// The state after startup and drain on a path of 1 packet per millisecond, that is 20 packets per round trip.
-pub(super) fn cruising() -> Run {
+fn cruising() -> Run {
     let mut run = Run::begin();
     (0..5).for_each(|_| run.round(20));
     run.context.in_flight = 20;
@@ -38,14 +40,14 @@ fn until_full(run: &mut Run, packets: u32) {
 }
 
 /// The same, until the next probe.
-pub(super) fn looking_up() -> Run {
+fn looking_up() -> Run {
     let mut run = cruising();
     until(&mut run, Phase::Up);
     run
 }
 
 /// Rounds of 20 packets until a phase begins; returns how many.
-pub(super) fn until(run: &mut Run, phase: Phase) -> u32 {
+fn until(run: &mut Run, phase: Phase) -> u32 {
     let rounds = (1..100).find(|_| {
         run.round(20);
         run.control.phase == phase

@@ -1,8 +1,8 @@
 //! Tests of how BBRv3 responds to losses and marks, and how it reverts its responses.
 
-use super::short_term::BETA;
-use super::tests::{cruising, looking_up, until};
-use super::{Bbr3, Control, Phase};
+use super::super::short_term::BETA;
+use super::super::{Bbr3, Control, Phase};
+use super::{cruising, looking_up, until};
 use crate::transport::congestion::State;
 use crate::transport::congestion::helpers::bandwidth::Bandwidth;
 use crate::transport::congestion::testing::{self, MS, RTT_NS};
