@@ -17,6 +17,7 @@ mod expect;
 mod experiment;
 mod file;
 mod files;
+mod link;
 mod model;
 mod notes;
 mod overrides;

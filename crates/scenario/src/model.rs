@@ -18,6 +18,7 @@ mod wire;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::link::boost::Boost;
 use crate::qdisc::{Netem, Qdisc};
 
 pub use self::datagrams::{DnsTraffic, IrttTraffic, NetalyzrTraffic, OnOff, Pattern, Periods, UdpTraffic, VoipTraffic};
@@ -29,7 +30,7 @@ pub use self::streams::{BittorrentTraffic, PageObjects, Sending, TcpTraffic, Web
 pub use self::tables::{Table, Tables};
 pub use self::varying::{Cellular, Outages, Variation, Walk};
 pub use self::wifi::{Aggregate, Station, Wifi, WifiQueueing};
-pub use self::wire::{Boost, Faults};
+pub use self::wire::Faults;
 
 /// Index of a node in [`Scenario::nodes`].
 pub type NodeIndex = u16;

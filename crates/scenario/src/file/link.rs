@@ -4,13 +4,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::boost::Boost;
 use super::overhead::Overhead;
 use super::ring::Ring;
-use super::stacked::Stacked;
 use super::varying::Varying;
 use super::wire::Wire;
 use super::{Moment, defaults};
+use crate::link::{boost, stacked};
 use crate::qdisc::{PacketLimit, Queue};
 use crate::quantity::{Quantity, Rates, Times};
 use crate::text::Name;
@@ -41,7 +40,7 @@ pub(crate) struct Link {
     pub(crate) rate: Option<RateSetting>,
     /// A higher rate in each direction until a token bucket is empty. Default: none.
     #[schemars(example = json!({ "rate": "10mbit", "bytes": "500kb" }))]
-    pub(crate) boost: Option<Boost>,
+    pub(crate) boost: Option<boost::Keys>,
     /// Propagation delay in each direction.
     #[serde(default = "defaults::delay")]
     #[schemars(example = &"5ms")]
@@ -66,7 +65,7 @@ pub(crate) struct Link {
     #[schemars(example = json!({ "size": "256p", "bql": true }))]
     pub(crate) ring: Option<Ring>,
     /// An interface stacked on that of each direction, such as a VLAN. Default: none.
-    pub(crate) stacked: Option<Stacked>,
+    pub(crate) stacked: Option<stacked::Keys>,
     /// Settings that differ in the direction from the first of `ends` to the second.
     #[serde(default)]
     pub(crate) forward: PortSettings,
@@ -82,7 +81,7 @@ pub(crate) struct PortSettings {
     /// Rate of the wire.
     pub(crate) rate: Option<RateSetting>,
     /// A higher rate until a token bucket is empty.
-    pub(crate) boost: Option<Boost>,
+    pub(crate) boost: Option<boost::Keys>,
     /// Propagation delay.
     pub(crate) delay: Option<Delay>,
     /// Impairments after the queue: loss, jitter and reordering.
@@ -96,7 +95,7 @@ pub(crate) struct PortSettings {
     /// The driver's transmit ring.
     pub(crate) ring: Option<Ring>,
     /// An interface stacked on this one, such as a VLAN.
-    pub(crate) stacked: Option<Stacked>,
+    pub(crate) stacked: Option<stacked::Keys>,
 }
 
 /// A constant rate, steps of `[time, rate]`, or a variable rate.

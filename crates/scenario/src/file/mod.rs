@@ -1,11 +1,11 @@
 //! The experiment file as written: one struct per table, one field per key.
 //!
 //! Keys, their documentation (the doc comments), examples, bounds (the types) and defaults ([`defaults`]) are declared
-//! here and nowhere else, except those of queueing disciplines, which are in [`crate::qdisc`]. The JSON Schema is
-//! derived from these structs, and the checker that writes the error messages ([`crate::check`]) checks documents
-//! against that schema. So editors and the loader accept the same files.
+//! here and nowhere else, except those of queueing disciplines and of some parts of links, which are in
+//! [`crate::qdisc`] and [`crate::link`]. The JSON Schema is derived from these structs, and the checker that writes the
+//! error messages ([`crate::check`]) checks documents against that schema. So editors and the loader accept the same
+//! files.
 
-mod boost;
 mod datagrams;
 mod defaults;
 mod expect;
@@ -17,7 +17,6 @@ mod overhead;
 mod population;
 mod recording;
 mod ring;
-mod stacked;
 mod streams;
 mod sweep;
 mod traffic;
@@ -30,7 +29,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-pub(crate) use boost::Boost;
 pub(crate) use datagrams::{Dns, Irtt, Netalyzr, Udp, Voip};
 pub(crate) use defaults::{irtt_size, page_connections, ping_size, ping_timeout};
 pub(crate) use expect::{Expect, Label};
@@ -42,7 +40,6 @@ pub(crate) use overhead::{Overhead, OverheadKeys};
 pub(crate) use population::{Between, Choice, Distribution, Drawn, Population};
 pub(crate) use recording::Sample;
 pub(crate) use ring::{Bql, ByteLimits, Completion, Ring};
-pub(crate) use stacked::Stacked;
 pub(crate) use streams::{Bittorrent, Sending, Tcp, Web};
 pub(crate) use sweep::SweepValues;
 pub(crate) use traffic::{Ping, Placement, Traffic};

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use super::nodes::Nodes;
-use super::{overhead, ring, stacked, varying, wire};
+use super::{overhead, ring, varying, wire};
 use crate::error::{Problem, Problems};
-use crate::file::{Boost as BoostTable, Link as LinkTable, Moment, PortSettings, Rate, RateSetting};
+use crate::file::{Link as LinkTable, Moment, PortSettings, Rate, RateSetting};
 use crate::files::Traces;
-use crate::model::{Boost, Link, NodeIndex, Port, RateSchedule, RateStep};
+use crate::link::{boost, stacked};
+use crate::model::{Link, NodeIndex, Port, RateSchedule, RateStep};
 use crate::path::join;
 use crate::qdisc::{PacketLimit, Pfifo, Qdisc, TXQUEUELEN};
 use crate::units::{RATE, TIME};
@@ -92,10 +93,10 @@ fn port(
     let is_constant = variation.is_none() && rate.as_ref().is_some_and(|rate| rate.steps().len() == 1);
     let boost = match (&rate, &own.boost, &table.boost) {
         (Some(rate), Some(boost), _) => {
-            Some(boosted(boost, rate.at(0), is_constant, &join(&own_path, "boost"), problems)?)
+            Some(boost::resolve(boost, rate.at(0), is_constant, &join(&own_path, "boost"), problems)?)
         }
         (Some(rate), None, Some(boost)) => {
-            Some(boosted(boost, rate.at(0), is_constant, &join(link, "boost"), problems)?)
+            Some(boost::resolve(boost, rate.at(0), is_constant, &join(link, "boost"), problems)?)
         }
         _ => None,
     };
@@ -157,22 +158,6 @@ fn check_needs_rate(has: [bool; 5], path: &str, problems: &mut Problems) {
         let hint = format!("set a rate, or remove the {what}");
         problems.add(|| Problem::new(join(path, key), found, format!("a {what} only together with a rate")).hint(hint));
     }
-}
-
-/// A boost, and the rate that fills its bucket.
-fn boosted(boost: &BoostTable, rate_bps: u64, is_constant: bool, path: &str, problems: &mut Problems) -> Option<Boost> {
-    if !is_constant {
-        let problem =
-            Problem::new(path, "a boost on a link whose rate changes", "a boost on a link with a constant rate");
-        problems.add(|| problem);
-        return None;
-    }
-    if boost.rate.get() <= rate_bps {
-        let allowed = format!("more than rate = {}", RATE.display(rate_bps));
-        problems.add(|| Problem::new(join(path, "rate"), boost.rate.to_string(), allowed));
-        return None;
-    }
-    Some(Boost { rate_bps: boost.rate.get(), bytes: boost.bytes.get() })
 }
 
 fn schedule(steps: &[(Moment, Rate)], path: &str, problems: &mut Problems) -> Option<RateSchedule> {

@@ -13,7 +13,6 @@ mod overhead;
 mod reachability;
 mod ring;
 mod sending;
-mod stacked;
 mod streams;
 mod traffic;
 mod varying;
