@@ -1,6 +1,6 @@
 //! The requirements of a scenario on Linux, as far as they are known without asking a kernel.
 
-use bufferscope_scenario::{Scenario, TrafficKind};
+use bufferscope_scenario::Scenario;
 
 use crate::{Kernel, Plan, PlanError};
 
@@ -9,8 +9,8 @@ use crate::{Kernel, Plan, PlanError};
 pub fn check(scenario: &Scenario) -> Result<(), PlanError> {
     Plan::new(scenario, Kernel::USUAL)?;
     for traffic in &scenario.traffic {
-        if matches!(traffic.kind, TrafficKind::Netalyzr(_)) {
-            return Err(PlanError::Traffic { traffic: traffic.name.clone(), kind: "netalyzr" });
+        if !traffic.kind.is_on_linux() {
+            return Err(PlanError::Traffic { traffic: traffic.name.clone(), kind: traffic.kind.name() });
         }
         let sending = traffic.kind.sending();
         if let Some(sending) = sending.filter(|sending| sending.congestion.linux_name().is_none()) {

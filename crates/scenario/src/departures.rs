@@ -5,9 +5,10 @@
 //! rounded down to a nanosecond once. An on/off flow has a clock that stops while it is off. Intervals are
 //! measured by that clock, as in ns-3's OnOffApplication, so the duty cycle and the rate hold whatever the lengths are.
 
-use crate::model::{DnsTraffic, OnOff, Pattern, Periods, UdpTraffic};
+use crate::traffic::{OnOff, Pattern, Periods};
 
-const SECOND_NS: u128 = 1_000_000_000;
+/// Nanoseconds of a second.
+pub(crate) const SECOND_NS: u128 = 1_000_000_000;
 /// Number of fractional bits in the result of [`exponential`].
 const EXPONENTIAL_BITS: u32 = 32;
 
@@ -35,29 +36,6 @@ struct OnOffPeriods {
     now: Option<[u64; 3]>,
 }
 
-impl UdpTraffic {
-    /// The range of random offsets between flows that start together. Without an offset, their datagrams would always
-    /// leave together.
-    pub fn phase_ns(&self) -> u64 {
-        let distance_ns = self.bits_ns() / u128::from(self.rate_bps.max(1));
-        self.pattern.phase_ns(u64::try_from(distance_ns).unwrap_or(u64::MAX))
-    }
-
-    /// The bits of a datagram, multiplied by the nanoseconds in a second.
-    fn bits_ns(&self) -> u128 {
-        u128::from(self.payload_bytes) * 8 * SECOND_NS
-    }
-
-    /// The departures of one flow that begins at `start_ns`. Nothing departs at or after `stop_ns`.
-    pub fn departures(&self, start_ns: u64, stop_ns: u64) -> Departures {
-        let periods = self.on_off.map(|lengths| OnOffPeriods { lengths, now: None });
-        Departures {
-            periods,
-            ..Departures::new((self.bits_ns(), self.rate_bps.into()), self.pattern, start_ns, stop_ns)
-        }
-    }
-}
-
 impl Periods {
     /// The length of a period whose mean is `mean_ns`.
     pub fn length_ns(self, mean_ns: u64, draw: &mut impl FnMut() -> u64) -> u64 {
@@ -72,7 +50,7 @@ impl Pattern {
     /// The range of random offsets between flows that start together and have this interval. With constant intervals,
     /// the range is the whole interval; without offsets, the flows would always send together. Random intervals need no
     /// offset.
-    fn phase_ns(self, distance_ns: u64) -> u64 {
+    pub(crate) fn phase_ns(self, distance_ns: u64) -> u64 {
         match self {
             Self::Constant => distance_ns,
             Self::Poisson => 0,
@@ -80,22 +58,16 @@ impl Pattern {
     }
 }
 
-impl DnsTraffic {
-    /// The range of random offsets between the look-ups of several hosts, without which all hosts would always make
-    /// them together.
-    pub fn phase_ns(&self) -> u64 {
-        self.pattern.phase_ns(self.interval_ns)
-    }
-
-    /// When look-ups begin, from `start_ns` on. No look-up begins at or after `stop_ns`.
-    pub fn departures(&self, start_ns: u64, stop_ns: u64) -> Departures {
-        Departures::new((self.interval_ns.into(), 1), self.pattern, start_ns, stop_ns)
-    }
-}
-
 impl Departures {
-    fn new(distance: (u128, u128), pattern: Pattern, start_ns: u64, stop_ns: u64) -> Self {
+    /// Those of a flow that begins at `start_ns`. Nothing departs at or after `stop_ns`. `distance` is the (mean) interval
+    /// in nanoseconds, as a fraction.
+    pub(crate) fn new(distance: (u128, u128), pattern: Pattern, start_ns: u64, stop_ns: u64) -> Self {
         Self { start_ns, stop_ns, distance, pattern, number: 0, last_ns: 0, periods: None }
+    }
+
+    /// The same, with pauses.
+    pub(crate) fn with_periods(self, on_off: Option<OnOff>) -> Self {
+        Self { periods: on_off.map(|lengths| OnOffPeriods { lengths, now: None }), ..self }
     }
 
     /// The flow stops earlier than planned: there is no departure at or after `stop_ns`.

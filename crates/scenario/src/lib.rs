@@ -37,6 +37,7 @@ pub mod testing;
 mod text;
 mod token_bucket;
 mod trace;
+mod traffic;
 mod units;
 
 pub use congestion::Congestion;
@@ -52,3 +53,4 @@ pub use routes::{Exit, PortIndex, Routing, Unreachable};
 pub use schema::schema;
 pub use token_bucket::TokenBucket;
 pub use trace::{MOST_TRACE_BYTES, OPPORTUNITY_BYTES, Opportunities, Trace};
+pub use traffic::*;

@@ -5,28 +5,21 @@
 //! loading an experiment file (see [`crate::Experiment`]), which refuses everything that is impossible. An engine in a
 //! separate process reads it back from the JSON that it serialises to.
 
-mod datagrams;
 mod encapsulation;
 mod ring;
-mod servers;
-mod streams;
 mod tables;
 mod varying;
 mod wifi;
 mod wire;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::link::boost::Boost;
 use crate::qdisc::{Netem, Qdisc};
+use crate::traffic::TrafficKind;
 
-pub use self::datagrams::{DnsTraffic, IrttTraffic, NetalyzrTraffic, OnOff, Pattern, Periods, UdpTraffic, VoipTraffic};
 pub use self::encapsulation::Encapsulation;
 pub use self::ring::{Accounting, ByteLimits, Completion, Ring};
-pub(crate) use self::servers::server_ports;
-pub use self::servers::{LAST_SERVER_PORT, Transport};
-pub use self::streams::{BittorrentTraffic, PageObjects, Sending, TcpTraffic, WebTraffic};
 pub use self::tables::{Table, Tables};
 pub use self::varying::{Cellular, Outages, Variation, Walk};
 pub use self::wifi::{Aggregate, Station, Wifi, WifiQueueing};
@@ -41,7 +34,7 @@ pub type LinkIndex = u16;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scenario {
     /// Length of the run. Traffic stops at this time, but outstanding probes may still be answered (see
-    /// [`PingTraffic::timeout_ns`]).
+    /// [`PingTraffic::timeout_ns`](crate::PingTraffic::timeout_ns)).
     pub duration_ns: u64,
     /// Metrics ignore what happened before this time.
     pub warmup_ns: u64,
@@ -264,56 +257,6 @@ pub struct Traffic {
     pub kind: TrafficKind,
 }
 
-/// The kinds of traffic.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub enum TrafficKind {
-    /// Data over TCP.
-    Tcp(TcpTraffic),
-    /// ICMP echo.
-    Ping(PingTraffic),
-    /// Pages fetched one after the other, each over TCP connections of its own.
-    Web(WebTraffic),
-    /// Datagrams sent at a given rate, whether or not they arrive.
-    Udp(UdpTraffic),
-    /// A voice call.
-    Voip(VoipTraffic),
-    /// Look-ups of names.
-    Dns(DnsTraffic),
-    /// Round trips over UDP.
-    Irtt(IrttTraffic),
-    /// A test of the path's buffers over UDP.
-    Netalyzr(NetalyzrTraffic),
-    /// A seed of a torrent and its peers.
-    Bittorrent(BittorrentTraffic),
-}
-
-/// When a prober sends its requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum PingTiming {
-    /// At each multiple of the interval.
-    #[default]
-    Exact,
-    /// As `ping -i` of iputils, whose waits end late: it sends fewer requests than the interval implies, and each
-    /// answer that arrives during a wait reduces the difference.
-    Iputils,
-}
-
-/// ICMP echo requests at an interval, whether or not earlier ones were answered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PingTraffic {
-    /// Time between two requests.
-    pub interval_ns: u64,
-    /// ICMP payload (`ping -s`); the IP packet is 28 bytes longer.
-    pub payload_bytes: u32,
-    /// A request that is not answered within this time counts as lost (`ping -W`).
-    pub timeout_ns: u64,
-    /// When requests are sent.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub timing: PingTiming,
-}
-
 impl Traffic {
     /// The name of the file's entry that it comes from.
     pub fn entry(&self) -> &str {
@@ -321,7 +264,8 @@ impl Traffic {
     }
 }
 
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+/// For fields that are not written if they have their default value.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 

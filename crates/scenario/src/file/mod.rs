@@ -1,25 +1,20 @@
 //! The experiment file as written: one struct per table, one field per key.
 //!
 //! Keys, their documentation (the doc comments), examples, bounds (the types) and defaults ([`defaults`]) are declared
-//! here and nowhere else, except those of queueing disciplines and of some parts of links, which are in
-//! [`crate::qdisc`] and [`crate::link`]. The JSON Schema is derived from these structs, and the checker that writes the
-//! error messages ([`crate::check`]) checks documents against that schema. So editors and the loader accept the same
-//! files.
+//! here and nowhere else, except those of queueing disciplines, of traffic, and of some parts of links, which are in
+//! [`crate::qdisc`], [`crate::traffic`] and [`crate::link`]. The JSON Schema is derived from these structs, and the
+//! checker that writes the error messages ([`crate::check`]) checks documents against that schema. So editors and the
+//! loader accept the same files.
 
-mod datagrams;
 mod defaults;
 mod expect;
-mod flent_tests;
 mod host;
 mod link;
-mod on_off;
 mod overhead;
 mod population;
 mod recording;
 mod ring;
-mod streams;
 mod sweep;
-mod traffic;
 mod varying;
 mod wifi;
 mod wire;
@@ -29,20 +24,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-pub(crate) use datagrams::{Dns, Irtt, Netalyzr, Udp, Voip};
-pub(crate) use defaults::{irtt_size, page_connections, ping_size, ping_timeout};
 pub(crate) use expect::{Expect, Label};
-pub(crate) use flent_tests::LoadTest;
 pub(crate) use host::{Host, HostTcp};
 pub(crate) use link::{Link, PortSettings, Rate, RateSetting};
-pub(crate) use on_off::OnOffKeys;
 pub(crate) use overhead::{Overhead, OverheadKeys};
 pub(crate) use population::{Between, Choice, Distribution, Drawn, Population};
 pub(crate) use recording::Sample;
 pub(crate) use ring::{Bql, ByteLimits, Completion, Ring};
-pub(crate) use streams::{Bittorrent, Sending, Tcp, Web};
 pub(crate) use sweep::SweepValues;
-pub(crate) use traffic::{Ping, Placement, Traffic};
 pub(crate) use varying::{Varying, WalkKeys};
 pub(crate) use wifi::{Aggregate, Queueing, Wifi};
 pub(crate) use wire::Wire;
@@ -50,6 +39,7 @@ pub(crate) use wire::Wire;
 use crate::model::Table;
 use crate::quantity::{Quantity, Times};
 use crate::text::{Line, Name, Text};
+use crate::traffic::TrafficKeys;
 use crate::units::{HOUR, MS, US};
 
 /// A length of simulated time.
@@ -135,7 +125,7 @@ pub(crate) struct Setup {
     pub(crate) host: Vec<Host>,
     /// The traffic sources.
     #[schemars(length(min = 1))]
-    pub(crate) traffic: Vec<Traffic>,
+    pub(crate) traffic: Vec<TrafficKeys>,
 }
 
 /// The keys that make a study of one set-up.

@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::Qdisc;
 use crate::dscp::Dscp;
 use crate::error::{Problem, Problems, quote};
-use crate::model::{Link, Traffic, server_ports};
+use crate::model::{Link, Traffic};
 use crate::path::join;
 use crate::suggest::{any_of, closest};
 use crate::text::Name;
+use crate::traffic::server_ports;
 
 /// Which packets a filter chooses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,7 +61,7 @@ impl Match {
         use proptest::prelude::*;
         prop_oneof![
             (0..64_u8).prop_map(Self::Dscp),
-            (1..=crate::model::LAST_SERVER_PORT).prop_map(|port| Self::Ports(vec![port])),
+            (1..=crate::LAST_SERVER_PORT).prop_map(|port| Self::Ports(vec![port])),
         ]
     }
 

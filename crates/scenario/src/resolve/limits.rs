@@ -2,10 +2,7 @@
 
 use crate::error::{Problem, Problems};
 use crate::file::Sample;
-use crate::model::{
-    NetalyzrTraffic, OnOff, Port, Scenario, SojournDetail, Table, TcpTraffic, Traffic, TrafficKind, UdpTraffic,
-    Variation,
-};
+use crate::model::{Port, Scenario, SojournDetail, Table, Traffic, Variation};
 use crate::path::{join, of_traffic};
 use crate::sizes::MTU_BYTES;
 
@@ -14,18 +11,18 @@ const MOST_FLOWS: u64 = 10_000;
 /// Entries of traffic, parts of tests included. Each server on a host needs a port of its own.
 const MOST_TRAFFIC: usize = 10_000;
 /// Rows of one table.
-const MOST_ROWS: u64 = 50_000_000;
+pub(crate) const MOST_ROWS: u64 = 50_000_000;
 /// Steps of the random walks of a link.
 const MOST_WALKED: u64 = 5_000_000;
 /// Connections opened one after the other, in total.
-const MOST_CONNECTIONS: u64 = 1_000_000;
+pub(crate) const MOST_CONNECTIONS: u64 = 1_000_000;
 /// Bits of a full-size packet, for estimating rows from rates.
 const PACKET_BITS: u64 = MTU_BYTES as u64 * 8;
 
 pub(super) fn check(scenario: &Scenario, sample: Sample, problems: &mut Problems) {
     check_flows(scenario, problems);
     check_samples(scenario, sample, problems);
-    check_starts(scenario, problems);
+    scenario.traffic.iter().for_each(|traffic| traffic.kind.check_limits(traffic, problems));
     check_sojourns(scenario, problems);
     check_walks(scenario, problems);
 }
@@ -73,74 +70,20 @@ fn check_walks(scenario: &Scenario, problems: &mut Problems) {
     }
 }
 
-/// Probes and pages that will be started.
-fn check_starts(scenario: &Scenario, problems: &mut Problems) {
-    for traffic in &scenario.traffic {
-        let (interval_ns, most, what) = match &traffic.kind {
-            TrafficKind::Tcp(tcp) => {
-                check_transfers(traffic, tcp, problems);
-                continue;
-            }
-            // Even a day of speech has fewer rows than the limit.
-            TrafficKind::Bittorrent(_) | TrafficKind::Voip(_) => continue,
-            TrafficKind::Udp(udp) => {
-                check_datagrams(traffic, udp, problems);
-                continue;
-            }
-            TrafficKind::Netalyzr(test) => {
-                check_test(traffic, test, problems);
-                continue;
-            }
-            TrafficKind::Ping(ping) => (ping.interval_ns, MOST_ROWS, "probes"),
-            TrafficKind::Irtt(irtt) => (irtt.interval_ns, MOST_ROWS, "probes"),
-            TrafficKind::Web(web) => {
-                let each = web.objects.map_or(1, |objects| u64::from(objects.connections.min(objects.count)));
-                (web.interval_ns, MOST_CONNECTIONS / each, "pages")
-            }
-            TrafficKind::Dns(dns) => (dns.interval_ns, MOST_ROWS, "look-ups"),
-        };
-        let starts = (traffic.stop_ns - traffic.start_ns).div_ceil(interval_ns);
-        if starts > most {
-            let path = join(&of_traffic(traffic), "interval");
-            let found = format!("an interval that makes {starts} {what}");
-            problems.add(|| Problem::new(path, found, format!("at most {most}")));
-        }
-    }
-}
-
-/// Each datagram of a flood may be dropped, and each drop has a row.
-fn check_datagrams(traffic: &Traffic, udp: &UdpTraffic, problems: &mut Problems) {
-    let bits = u128::from(udp.rate_bps) * u128::from(traffic.stop_ns - traffic.start_ns) / 1_000_000_000;
-    let whole = bits * u128::from(udp.flows) / (8 * u128::from(udp.payload_bytes));
-    let datagrams = udp.on_off.map_or(whole, |OnOff { on_ns, off_ns, .. }| {
-        whole * u128::from(on_ns) / (u128::from(on_ns) + u128::from(off_ns))
-    });
-    if datagrams > u128::from(MOST_ROWS) {
-        let path = join(&of_traffic(traffic), "rate");
-        let found = format!("a rate that makes {datagrams} datagrams");
-        problems
-            .add(|| Problem::new(path, found, format!("at most {MOST_ROWS}")).hint("send less or for a shorter time"));
-    }
-}
-
-/// Each packet of a load may be dropped.
-fn check_test(traffic: &Traffic, test: &NetalyzrTraffic, problems: &mut Problems) {
-    let bits = 2 * u128::from(test.rate_bps) * u128::from(test.load_ns) / 1_000_000_000;
-    let packets = bits / (8 * u128::from(test.payload_bytes.max(1)));
-    if packets > u128::from(MOST_ROWS) {
-        let path = join(&of_traffic(traffic), "rate");
-        let found = format!("a rate that makes {packets} packets");
-        problems
-            .add(|| Problem::new(path, found, format!("at most {MOST_ROWS}")).hint("send less or for a shorter time"));
-    }
-}
-
-fn check_transfers(traffic: &Traffic, tcp: &TcpTraffic, problems: &mut Problems) {
-    let transfers = u64::from(tcp.flows) * u64::from(tcp.transfers);
-    if tcp.transfers > 1 && transfers > MOST_CONNECTIONS {
-        let path = join(&of_traffic(traffic), "transfers");
-        let found = format!("{} for each of {} flows", tcp.transfers, tcp.flows);
-        problems.add(|| Problem::new(path, found, format!("at most {MOST_CONNECTIONS} in all")));
+/// Refuses an entry that starts more than `most` of something, one each `interval_ns`, which the key sets.
+pub(crate) fn check_starts(
+    traffic: &Traffic,
+    key: &str,
+    interval_ns: u64,
+    most: u64,
+    what: &str,
+    problems: &mut Problems,
+) {
+    let starts = (traffic.stop_ns - traffic.start_ns).div_ceil(interval_ns);
+    if starts > most {
+        let path = join(&of_traffic(traffic), key);
+        let found = format!("an interval that makes {starts} {what}");
+        problems.add(|| Problem::new(path, found, format!("at most {most}")));
     }
 }
 
@@ -158,18 +101,7 @@ fn check_sojourns(scenario: &Scenario, problems: &mut Problems) {
 }
 
 fn flows(scenario: &Scenario) -> u64 {
-    let flows = |traffic: &Traffic| match &traffic.kind {
-        TrafficKind::Tcp(tcp) => u64::from(tcp.flows),
-        TrafficKind::Udp(udp) => u64::from(udp.flows),
-        TrafficKind::Bittorrent(bittorrent) => u64::from(bittorrent.peers),
-        TrafficKind::Ping(_)
-        | TrafficKind::Web(_)
-        | TrafficKind::Voip(_)
-        | TrafficKind::Dns(_)
-        | TrafficKind::Irtt(_)
-        | TrafficKind::Netalyzr(_) => 0,
-    };
-    scenario.traffic.iter().map(flows).sum()
+    scenario.traffic.iter().filter_map(|traffic| traffic.kind.flows()).map(u64::from).sum()
 }
 
 impl Port {

@@ -2,18 +2,13 @@
 //! other keys are filled in. Keys that are valid separately but not together are refused. (The checker ensures that
 //! names are unique: otherwise key paths would be ambiguous.)
 
-mod datagrams;
-mod flent_tests;
 mod inheritance;
-mod limits;
+pub(crate) mod limits;
 mod links;
 mod nodes;
-mod on_off;
 mod overhead;
 mod reachability;
 mod ring;
-mod sending;
-mod streams;
 mod traffic;
 mod varying;
 mod wifi;

@@ -1,6 +1,5 @@
 //! Scenarios for property tests (feature `testing`): small, valid and otherwise arbitrary.
 
-mod datagrams;
 mod links;
 pub(crate) mod text;
 mod traffic;

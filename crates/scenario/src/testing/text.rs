@@ -3,8 +3,8 @@
 use toml::{Table, Value};
 
 use crate::model::{
-    self, ByteLimits, Completion, Encapsulation, Faults, Node, OnOff, Outages, Pattern, Periods, PingTiming, Port,
-    Ring, Scenario, Sending, SojournDetail, Traffic, TrafficKind, UdpTraffic, Variation, Walk,
+    self, ByteLimits, Completion, Encapsulation, Faults, Node, Outages, Port, Ring, Scenario, SojournDetail, Traffic,
+    Variation, Walk,
 };
 use crate::qdisc::Loss;
 use crate::units::{PACKETS, RATE, SIZE, TIME};
@@ -197,72 +197,7 @@ fn host(node: &Node) -> Value {
 
 fn traffic(traffic: &Traffic, nodes: &[Node]) -> Value {
     let name = |index: u16| Value::from(nodes[usize::from(index)].name.as_str());
-    let mut keys = match &traffic.kind {
-        TrafficKind::Tcp(tcp) => {
-            let mut keys = table([
-                ("kind", Value::from("tcp")),
-                ("flows", number(tcp.flows)),
-                ("stagger", time(tcp.stagger_ns)),
-                ("transfers", number(tcp.transfers)),
-            ]);
-            keys = with(keys, "bytes", tcp.bytes.map(size));
-            keys = with(keys, "rate", tcp.rate_bps.map(rate));
-            sending(on_off(keys, tcp.on_off), &tcp.sending)
-        }
-        TrafficKind::Ping(ping) => table([
-            ("kind", Value::from("ping")),
-            ("interval", time(ping.interval_ns)),
-            ("size", size(ping.payload_bytes)),
-            ("timeout", time(ping.timeout_ns)),
-            ("timing", Value::from(timing(ping.timing))),
-        ]),
-        TrafficKind::Web(web) => {
-            let mut keys = table([
-                ("kind", Value::from("web")),
-                ("interval", time(web.interval_ns)),
-                ("bytes", size(web.bytes)),
-                ("request", size(web.request_bytes)),
-            ]);
-            keys = with(keys, "objects", web.objects.map(|objects| number(objects.count)));
-            keys = with(keys, "object_bytes", web.objects.map(|objects| size(objects.bytes)));
-            keys = with(keys, "connections", web.objects.map(|objects| number(objects.connections)));
-            sending(keys, &web.sending)
-        }
-        TrafficKind::Udp(kind) => udp(kind),
-        TrafficKind::Voip(voip) => table([("kind", Value::from("voip")), ("both_ways", Value::from(voip.both_ways))]),
-        TrafficKind::Dns(dns) => table([
-            ("kind", Value::from("dns")),
-            ("interval", time(dns.interval_ns)),
-            ("pattern", pattern(dns.pattern)),
-            ("request", size(dns.request_bytes)),
-            ("response", size(dns.response_bytes)),
-            ("timeout", time(dns.timeout_ns)),
-            ("attempts", number(dns.attempts)),
-        ]),
-        TrafficKind::Irtt(irtt) => table([
-            ("kind", Value::from("irtt")),
-            ("interval", time(irtt.interval_ns)),
-            ("size", size(irtt.payload_bytes)),
-            ("timeout", time(irtt.timeout_ns)),
-        ]),
-        TrafficKind::Netalyzr(test) => table([
-            ("kind", Value::from("netalyzr")),
-            ("probes", number(test.probes)),
-            ("interval", time(test.interval_ns)),
-            ("load", time(test.load_ns)),
-            ("pause", time(test.pause_ns)),
-            ("size", size(test.payload_bytes)),
-            ("rate", rate(test.rate_bps)),
-        ]),
-        TrafficKind::Bittorrent(bittorrent) => {
-            let keys = table([
-                ("kind", Value::from("bittorrent")),
-                ("peers", number(bittorrent.peers)),
-                ("unchoked", number(bittorrent.unchoked)),
-            ]);
-            sending(keys, &bittorrent.sending)
-        }
-    };
+    let mut keys = table(traffic.kind.written());
     keys = with(keys, "name", Some(Value::from(traffic.name.as_str())));
     keys = with(keys, "from", Some(name(traffic.from)));
     keys = with(keys, "to", Some(name(traffic.to)));
@@ -270,49 +205,6 @@ fn traffic(traffic: &Traffic, nodes: &[Node]) -> Value {
     keys = with(keys, "stop", Some(time(traffic.stop_ns)));
     keys = with(keys, "port", traffic.port.map(|port| number(port.into())));
     with(keys, "dscp", Some(number(traffic.dscp.into())))
-}
-
-fn timing(timing: PingTiming) -> &'static str {
-    match timing {
-        PingTiming::Exact => "exact",
-        PingTiming::Iputils => "iputils",
-    }
-}
-
-fn udp(udp: &UdpTraffic) -> Value {
-    let keys = table([
-        ("kind", Value::from("udp")),
-        ("rate", rate(udp.rate_bps)),
-        ("size", size(udp.payload_bytes)),
-        ("flows", number(udp.flows)),
-        ("pattern", pattern(udp.pattern)),
-    ]);
-    on_off(keys, udp.on_off)
-}
-
-fn on_off(keys: Value, on_off: Option<OnOff>) -> Value {
-    let Some(OnOff { on_ns, off_ns, periods }) = on_off else { return keys };
-    let periods = match periods {
-        Periods::Fixed => "fixed",
-        Periods::Exponential => "exponential",
-    };
-    let keys = with(with(keys, "on", Some(time(on_ns))), "off", Some(time(off_ns)));
-    with(keys, "periods", Some(Value::from(periods)))
-}
-
-fn pattern(pattern: Pattern) -> Value {
-    Value::from(match pattern {
-        Pattern::Constant => "constant",
-        Pattern::Poisson => "poisson",
-    })
-}
-
-fn sending(mut keys: Value, sending: &Sending) -> Value {
-    keys = with(keys, "congestion", Some(Value::from(sending.congestion.name())));
-    keys = with(keys, "window", sending.window_packets.map(packets));
-    keys = with(keys, "target", sending.target_ns.map(time));
-    keys = with(keys, "ecn", Some(Value::from(sending.ecn)));
-    with(keys, "pacing", Some(Value::from(sending.pacing)))
 }
 
 fn with(mut keys: Value, key: &str, value: Option<Value>) -> Value {

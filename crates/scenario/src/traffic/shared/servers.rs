@@ -1,8 +1,10 @@
 //! The ports at which the servers of traffic listen.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use super::{NodeIndex, Scenario, Traffic, TrafficKind};
+use crate::error::{Problem, Problems};
+use crate::model::{NodeIndex, Scenario, Traffic};
+use crate::path::{join, of_traffic};
 
 /// Servers without a port in the file listen on this port and those after it.
 const FIRST_SERVER_PORT: u16 = 5001;
@@ -18,25 +20,34 @@ pub enum Transport {
     Udp,
 }
 
+/// An end of an entry of traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The node `from`.
+    From,
+    /// The node `to`.
+    To,
+}
+
 impl Traffic {
     /// The transport; `None` for ICMP, which has no ports.
     pub fn transport(&self) -> Option<Transport> {
-        match &self.kind {
-            TrafficKind::Tcp(_) | TrafficKind::Web(_) | TrafficKind::Bittorrent(_) => Some(Transport::Tcp),
-            TrafficKind::Udp(_)
-            | TrafficKind::Voip(_)
-            | TrafficKind::Dns(_)
-            | TrafficKind::Irtt(_)
-            | TrafficKind::Netalyzr(_) => Some(Transport::Udp),
-            TrafficKind::Ping(_) => None,
-        }
+        self.kind.transport()
     }
 
     /// The node of its server, which waits for the other to begin.
     pub fn server(&self) -> NodeIndex {
-        match &self.kind {
-            TrafficKind::Web(_) | TrafficKind::Dns(_) => self.from,
-            _ => self.to,
+        match self.kind.server_end() {
+            End::From => self.from,
+            End::To => self.to,
+        }
+    }
+
+    /// The node of its client, which begins.
+    pub fn client(&self) -> NodeIndex {
+        match self.kind.server_end() {
+            End::From => self.to,
+            End::To => self.from,
         }
     }
 }
@@ -66,4 +77,17 @@ pub(crate) fn server_ports(all: &[Traffic]) -> Vec<u16> {
         }
     };
     (0..).zip(all).map(&mut port).collect()
+}
+
+/// Refuses two servers on the same port of a node.
+pub(crate) fn check_ports(traffic: &[Traffic], problems: &mut Problems) {
+    let mut servers = HashMap::new();
+    for entry in traffic {
+        let Some(port) = entry.port else { continue };
+        if let Some(other) = servers.insert((entry.transport(), entry.server(), port), entry) {
+            let found = format!("{port}, a port that the same node already uses for {}", of_traffic(other));
+            let path = join(&of_traffic(entry), "port");
+            problems.add(|| Problem::new(path, found, "a different port for each server of a node"));
+        }
+    }
 }

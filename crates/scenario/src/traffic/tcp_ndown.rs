@@ -1,0 +1,32 @@
+//! `tcp_ndown`: Flent's test with TCP downloads.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::shared::flent::{BE, Load, LoadKeys, Maker};
+use super::shared::keys::{self, Placement};
+use super::{Entry, EntryPart, LoadTest};
+use crate::error::Problems;
+
+/// Flent's `tcp_ndown`: some TCP downloads, and pings.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Keys {
+    #[serde(flatten)]
+    load: LoadKeys,
+    /// Number of TCP flows.
+    #[serde(default = "keys::flows")]
+    #[schemars(range(min = 0, max = 10_000))]
+    flows: u32,
+}
+
+impl LoadTest for Keys {
+    fn placement(&self) -> &Placement {
+        &self.load.placement
+    }
+
+    fn parts(&self, entry: &Entry<'_>, problems: &mut Problems) -> Vec<EntryPart> {
+        let maker = Maker::new(&self.load, entry, problems);
+        vec![maker.tcp(Load::Down, None, BE, self.flows, problems), maker.ping()]
+    }
+}
