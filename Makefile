@@ -100,13 +100,14 @@ test-targets: ## Run every other target of this file, the slow ones in a short f
 
 # A macro declares these modules, and cargo fmt does not format those.
 DISCIPLINES := $(wildcard crates/scenario/src/qdisc/*.rs crates/sim/src/network/qdisc/disciplines/*.rs)
+TRAFFIC := $(wildcard crates/scenario/src/traffic/*.rs crates/programs/src/*.rs)
 
 lint: lint-rust lint-python lint-crates ## Check formatting, lints and types in Rust and Python, vocabulary and spelling, and the crates that we use
 
 lint-rust: $(STAMPS)/venv
 	@scripts/check-rust.sh rustfmt clippy
 	cargo fmt --all --check
-	rustfmt --check --edition 2024 $(DISCIPLINES)
+	rustfmt --check --edition 2024 $(DISCIPLINES) $(TRAFFIC)
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 
 lint-python: $(STAMPS)/run $(STAMPS)/check
@@ -124,7 +125,7 @@ lint-crates: $(STAMPS)/check
 fmt: $(STAMPS)/check ## Format the sources and apply automatic fixes
 	@scripts/check-rust.sh rustfmt
 	cargo fmt --all
-	rustfmt --edition 2024 $(DISCIPLINES)
+	rustfmt --edition 2024 $(DISCIPLINES) $(TRAFFIC)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 

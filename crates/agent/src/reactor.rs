@@ -25,10 +25,8 @@ pub(crate) enum Event {
     ChangeRate(usize),
     /// Begin the next connection, probe or page of an entry of traffic.
     Begin(usize),
-    /// Send the next datagram of an entry of traffic, in the flow with that index.
-    Send(usize, u32),
-    /// Check whether the look-up with that number of an entry of traffic has been answered.
-    Check(usize, u64),
+    /// Send the next datagrams of an entry of traffic, or check whether its look-ups have been answered.
+    Send(usize),
     /// Stop an entry of traffic.
     Stop(usize),
     /// Take the packets that were captured.

@@ -8,10 +8,8 @@ use std::collections::BinaryHeap;
 pub(crate) enum Task {
     /// Begin the next flow, page or peer.
     Begin,
-    /// Let the application of a connection write.
-    Write(u32),
-    /// Choose which peers are choked.
-    Choke,
+    /// Take another step. The number says which one; only the program that planned it knows what it means.
+    Step(u32),
 }
 
 /// Tasks in order of time. Tasks for the same time are in the order in which they were planned.
@@ -61,14 +59,15 @@ mod tests {
     #[test]
     fn tasks_that_are_too_late_or_the_last_of_a_kind_are_forgotten() {
         let mut agenda = Agenda::default();
-        for (at_ns, task) in [(9, Task::Begin), (3, Task::Begin), (9, Task::Choke), (7, Task::Begin), (5, Task::Begin)]
+        for (at_ns, task) in
+            [(9, Task::Begin), (3, Task::Begin), (9, Task::Step(0)), (7, Task::Begin), (5, Task::Begin)]
         {
             agenda.plan(at_ns, task);
         }
         agenda.forget(Task::Begin, 9);
         assert!(agenda.forget_last(Task::Begin), "the one at 7 ns");
-        assert!(!agenda.forget_last(Task::Write(1)));
+        assert!(!agenda.forget_last(Task::Step(1)));
         let rest: Vec<_> = std::iter::from_fn(|| Some((agenda.next_ns()?, agenda.due(u64::MAX)?))).collect();
-        assert_eq!(rest, [(3, Task::Begin), (5, Task::Begin), (9, Task::Choke)]);
+        assert_eq!(rest, [(3, Task::Begin), (5, Task::Begin), (9, Task::Step(0))]);
     }
 }

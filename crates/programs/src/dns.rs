@@ -1,4 +1,4 @@
-//! Look-ups as the resolver of the C library makes them (resolv.conf(5)): one question and one answer. If no answer
+//! `dns`: look-ups as the resolver of the C library makes them (resolv.conf(5)): one question and one answer. If no answer
 //! arrives within the timeout, the resolver repeats the question until the attempts are used up.
 //!
 //! What counts is when the answer arrived and when the questions were due, not when the program reads the answer or
@@ -6,15 +6,137 @@
 
 use std::collections::BTreeMap;
 
-use bufferscope_scenario::{Departures, DnsTraffic};
+use bufferscope_scenario::{Departures, DnsTraffic, End};
 
-use crate::datagram::Datagram;
+use crate::datagrams::{Arrival, Datagram, DatagramSockets, Datagrams, OverUdp, Plans};
 use crate::random::Uniform;
+use crate::sockets::Transfer;
 use crate::starts::{START_JITTER_NS, late_ns};
+
+/// The task to begin the next look-up. One more than its number is the task to check whether a look-up has its answer.
+const BEGIN: u64 = 0;
+
+/// A resolver and its server.
+#[derive(Debug)]
+pub(crate) struct Dns {
+    resolver: Resolver,
+    server: NameServer,
+}
+
+impl Dns {
+    fn plan<U: Uniform>(&mut self, now_ns: u64, plans: &mut Plans<U>) {
+        if let Some(at_ns) = self.resolver.plan(&mut plans.random) {
+            plans.plan(at_ns.max(now_ns), BEGIN);
+        }
+    }
+
+    /// Asks the question (again), or gives up if no attempts are left. Does nothing if the look-up is over.
+    fn attempt<U: Uniform, S: DatagramSockets>(
+        &mut self,
+        number: u64,
+        plans: &mut Plans<U>,
+        sockets: &mut S,
+    ) -> Result<(), S::Error> {
+        match self.resolver.attempt(number) {
+            Attempt::Ask { question, until_ns } => {
+                // A question that the host does not accept is lost, like one that a queue does not accept.
+                sockets.send(End::To, 0, question)?;
+                plans.plan(until_ns, number + 1);
+                Ok(())
+            }
+            Attempt::Fail(look_up) => self.record(look_up, None, sockets),
+            Attempt::Nothing => Ok(()),
+        }
+    }
+
+    /// Each look-up has a row, which lasts from its first question to its first answer. The row has no end if the look-up
+    /// failed or the run ended first.
+    fn record<S: DatagramSockets>(
+        &self,
+        look_up: LookUp,
+        finished_ns: Option<u64>,
+        sockets: &mut S,
+    ) -> Result<(), S::Error> {
+        let (started_ns, bytes) = (look_up.started_ns, self.server.response_bytes.into());
+        sockets.record_transfer(Transfer { connection: 1, started_ns, finished_ns, bytes })
+    }
+}
+
+impl OverUdp for Dns {
+    type Parameters = DnsTraffic;
+    type Programs = Self;
+
+    fn programs<U: Uniform>(parameters: &DnsTraffic, _spread_ns: u64, plans: &mut Plans<U>) -> Self {
+        let resolver = Resolver::new(parameters, plans.start_ns, plans.stop_ns);
+        let mut dns = Self { resolver, server: NameServer::new(parameters) };
+        dns.plan(0, plans);
+        dns
+    }
+}
+
+impl Datagrams for Dns {
+    const AWAITS: bool = true;
+
+    fn flows(&self) -> u32 {
+        1
+    }
+
+    fn on_task<U: Uniform, S: DatagramSockets>(
+        &mut self,
+        task: u64,
+        now_ns: u64,
+        plans: &mut Plans<U>,
+        sockets: &mut S,
+    ) -> Result<(), S::Error> {
+        match task.checked_sub(1) {
+            None => {
+                let number = self.resolver.begin(now_ns);
+                self.attempt(number, plans, sockets)?;
+                self.plan(now_ns, plans);
+                Ok(())
+            }
+            Some(number) => self.attempt(number, plans, sockets),
+        }
+    }
+
+    fn on_arrival<U: Uniform, S: DatagramSockets>(
+        &mut self,
+        arrival: Arrival,
+        _: &mut Plans<U>,
+        sockets: &mut S,
+    ) -> Result<(), S::Error> {
+        match arrival.at {
+            End::From => sockets.send(End::From, arrival.stream, self.server.answer(arrival.number)).map(|_| ()),
+            End::To => match self.resolver.answered(arrival.number, arrival.at_ns) {
+                Some(look_up) => self.record(look_up, Some(arrival.at_ns), sockets),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Look-ups under way are continued.
+    fn bring_stop_forward<U: Uniform>(&mut self, stop_ns: u64, plans: &mut Plans<U>) {
+        self.resolver.bring_stop_forward(stop_ns);
+        plans.forget(|at_ns, task| task == BEGIN && at_ns >= stop_ns);
+    }
+
+    /// Records the look-ups that have no answer, without an end.
+    fn finish<U: Uniform, S: DatagramSockets>(
+        &mut self,
+        plans: &mut Plans<U>,
+        sockets: &mut S,
+    ) -> Result<(), S::Error> {
+        plans.forget(|_, _| true);
+        while let Some(look_up) = self.resolver.give_up() {
+            self.record(look_up, None, sockets)?;
+        }
+        Ok(())
+    }
+}
 
 /// A host that looks up names.
 #[derive(Debug)]
-pub struct Resolver {
+struct Resolver {
     request_bytes: u32,
     timeout_ns: u64,
     attempts: u32,
@@ -29,16 +151,16 @@ pub struct Resolver {
 
 /// A look-up that has no answer yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LookUp {
+struct LookUp {
     /// When it began.
-    pub started_ns: u64,
+    started_ns: u64,
     /// Questions asked so far.
     asked: u32,
 }
 
 /// What to do about a look-up whose timer has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Attempt {
+enum Attempt {
     /// Ask, and try again at this time.
     Ask {
         /// What to send.
@@ -54,13 +176,13 @@ pub enum Attempt {
 
 /// The server, which answers at once.
 #[derive(Clone, Copy, Debug)]
-pub struct NameServer {
+struct NameServer {
     response_bytes: u32,
 }
 
 impl Resolver {
     /// A resolver that begins look-ups from `start_ns` on, and none at or after `stop_ns`.
-    pub fn new(parameters: &DnsTraffic, start_ns: u64, stop_ns: u64) -> Self {
+    fn new(parameters: &DnsTraffic, start_ns: u64, stop_ns: u64) -> Self {
         Self {
             request_bytes: parameters.request_bytes,
             timeout_ns: parameters.timeout_ns,
@@ -74,19 +196,19 @@ impl Resolver {
     }
 
     /// Begins no look-up at `stop_ns` or later, which is earlier than planned.
-    pub fn bring_stop_forward(&mut self, stop_ns: u64) {
+    fn bring_stop_forward(&mut self, stop_ns: u64) {
         self.stop_ns = stop_ns;
         self.departures.bring_stop_forward(stop_ns);
     }
 
     /// Chooses when the next look-up begins; `None`: there are no more look-ups.
-    pub fn plan(&mut self, random: &mut impl Uniform) -> Option<u64> {
+    fn plan(&mut self, random: &mut impl Uniform) -> Option<u64> {
         let nominal_ns = self.departures.next(&mut || random.bits())?;
         Some(late_ns(nominal_ns, self.jitter_ns, self.stop_ns, random))
     }
 
     /// Begins a look-up; returns its number.
-    pub fn begin(&mut self, now_ns: u64) -> u64 {
+    fn begin(&mut self, now_ns: u64) -> u64 {
         let number = self.begun;
         self.begun += 1;
         self.open.insert(number, LookUp { started_ns: now_ns, asked: 0 });
@@ -95,7 +217,7 @@ impl Resolver {
 
     /// It is time to ask, for the first time or again. Everything that has arrived so far must have been reported
     /// before this call.
-    pub fn attempt(&mut self, number: u64) -> Attempt {
+    fn attempt(&mut self, number: u64) -> Attempt {
         let Some(look_up) = self.open.get_mut(&number) else { return Attempt::Nothing };
         if look_up.asked == self.attempts {
             return self.open.remove(&number).map_or(Attempt::Nothing, Attempt::Fail);
@@ -108,26 +230,26 @@ impl Resolver {
 
     /// An answer arrived at that time. Returns the look-up that this answer ends; `None` if the look-up is already
     /// over, or if the answer came too late.
-    pub fn answered(&mut self, number: u64, at_ns: u64) -> Option<LookUp> {
+    fn answered(&mut self, number: u64, at_ns: u64) -> Option<LookUp> {
         let look_up = self.open.get(&number)?;
         let patience_ns = self.timeout_ns.saturating_mul(self.attempts.into());
         if at_ns.saturating_sub(look_up.started_ns) > patience_ns { None } else { self.open.remove(&number) }
     }
 
     /// Gives up a look-up that is still open.
-    pub fn give_up(&mut self) -> Option<LookUp> {
+    fn give_up(&mut self) -> Option<LookUp> {
         self.open.pop_first().map(|(_, look_up)| look_up)
     }
 }
 
 impl NameServer {
     /// The server of an entry of traffic.
-    pub fn new(parameters: &DnsTraffic) -> Self {
+    fn new(parameters: &DnsTraffic) -> Self {
         Self { response_bytes: parameters.response_bytes }
     }
 
     /// The answer to the question with this number.
-    pub fn answer(self, number: u64) -> Datagram {
+    fn answer(self, number: u64) -> Datagram {
         Datagram { number, payload_bytes: self.response_bytes }
     }
 }

@@ -5,43 +5,54 @@
 //! No program performs I/O or reads a clock. An engine passes it the time and the events, and carries out its
 //! decisions.
 //!
-//! - Over TCP, a [`Program`] decides for the clients of one entry of traffic. The engine carries out its actions
+//! - Over TCP, a [`StreamProgram`] decides for the clients of one entry of traffic. The engine carries out its actions
 //!   through [`Sockets`]. A server only answers: it has the [`Requests`] of a connection, and the end that receives its
 //!   data knows what is still [`Awaited`].
-//! - Over UDP, each end of a flow is a type of its own: [`UdpSender`] and [`UdpReceiver`], [`Resolver`] and
-//!   [`NameServer`], and [`Isochronous`], the sender of a call or of round trips to measure, whose packets are
-//!   [`Probes`] like those of a ping.
-//! - [`NetalyzrClient`] tests the path's buffers; its server only answers.
-//! - [`IputilsPing`] says when `ping -i` sends.
+//! - Over UDP, a [`DatagramProgram`] decides for both ends of one entry, whose actions the engine carries out through
+//!   [`DatagramSockets`].
+//! - [`IputilsPing`] says when `ping -i` sends, and [`Probes`] what becomes of the requests.
+//!
+//! Each kind of traffic has a file with its name, which implements the trait of its transport (`streams.rs` or
+//! `datagrams.rs`), and a line in the list below.
+
+#[macro_use]
+mod kinds;
 
 mod agenda;
-mod bulk;
 mod choker;
-mod datagram;
-mod dns;
+mod datagrams;
 mod exchange;
 mod iputils;
 mod isochronous;
-mod netalyzr;
 mod probes;
-mod program;
 mod random;
 mod sockets;
 mod starts;
-mod swarm;
-mod udp;
-mod web;
+mod streams;
 mod writer;
 
-pub use datagram::Datagram;
-pub use dns::{Attempt, LookUp, NameServer, Resolver};
+programs! {
+    streams {
+        tcp::Tcp,
+        web::Web,
+        bittorrent::Bittorrent,
+    }
+    datagrams {
+        udp::Udp,
+        voip::Voip,
+        dns::Dns,
+        irtt::Irtt,
+        netalyzr::Netalyzr,
+    }
+}
+
+pub use datagrams::{Arrival, Counted, Datagram, DatagramProgram, DatagramSockets, Punctual};
 pub use exchange::{Awaited, Requests};
 pub use iputils::{IputilsPing, TIMER_SLACK_NS};
-pub use isochronous::Isochronous;
-pub use netalyzr::{NetalyzrClient, NetalyzrEstimate, NetalyzrStage, NetalyzrStep};
+pub use list::Programs;
+pub use netalyzr::{NetalyzrEstimate, NetalyzrStage};
 pub use probes::{Outcome, Probes, Stage};
-pub use program::{ConnectionEvents, Program};
 pub use random::{Random, Uniform, scramble};
 pub use sockets::{Ask, Opening, Role, Sockets, Transfer};
 pub use starts::{START_JITTER_NS, late_ns};
-pub use udp::{UdpReceiver, UdpSender};
+pub use streams::{ConnectionEvents, StreamProgram};

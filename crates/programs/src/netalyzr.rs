@@ -1,4 +1,4 @@
-//! Netalyzr's test of the buffers on a path (Kreibich, Weaver, Nechaev, Paxson: "Netalyzr: illuminating the edge network",
+//! `netalyzr`: Netalyzr's test of the buffers on a path (Kreibich, Weaver, Nechaev, Paxson: "Netalyzr: illuminating the edge network",
 //! IMC 2010, section 3.3).
 //!
 //! Small packets at a fixed interval first measure the mean round-trip time without load. Then a load fills the queues of
@@ -10,14 +10,113 @@
 //! limited here on average over 10 ms. A client that has received nothing for a second sends one more packet;
 //! otherwise the loss of a few packets could end a load that has just begun.
 
-use bufferscope_scenario::NetalyzrTraffic;
+use bufferscope_scenario::{End, NetalyzrTraffic};
 
-use crate::datagram::Datagram;
+use crate::datagrams::{Arrival, Datagram, DatagramSockets, Datagrams, OverUdp, Plans};
+use crate::random::Uniform;
 
 /// The time in which packets that the rate limit has held up may follow one another at once.
 const BURST_NS: u64 = 10_000_000;
 /// After this time without an answer, the client sends another packet to keep the load going.
 const SILENCE_NS: u64 = 1_000_000_000;
+
+/// A client and its server. Each stage is a stream; all of them belong to one flow.
+#[derive(Debug)]
+pub(crate) struct Netalyzr {
+    test: NetalyzrTraffic,
+    client: NetalyzrClient,
+}
+
+impl Netalyzr {
+    /// The client does what is due, and plans when it continues.
+    fn advance<U: Uniform, S: DatagramSockets>(
+        &mut self,
+        now_ns: u64,
+        plans: &mut Plans<U>,
+        sockets: &mut S,
+    ) -> Result<(), S::Error> {
+        plans.forget(|_, _| true);
+        loop {
+            match self.client.next(now_ns) {
+                NetalyzrStep::Send(stage, packet) => {
+                    sockets.send(End::From, stage as u32, packet)?;
+                }
+                NetalyzrStep::Estimated(estimate) => sockets.record_estimate(estimate)?,
+                NetalyzrStep::Wait(at_ns) => {
+                    plans.plan(at_ns, 0);
+                    return Ok(());
+                }
+                NetalyzrStep::Finished => return Ok(()),
+            }
+        }
+    }
+}
+
+impl OverUdp for Netalyzr {
+    type Parameters = NetalyzrTraffic;
+    type Programs = Self;
+
+    fn programs<U: Uniform>(parameters: &NetalyzrTraffic, _spread_ns: u64, plans: &mut Plans<U>) -> Self {
+        plans.plan(plans.start_ns, 0);
+        let client = NetalyzrClient::new(parameters, plans.start_ns, plans.stop_ns);
+        Self { test: parameters.clone(), client }
+    }
+}
+
+impl Datagrams for Netalyzr {
+    const AWAITS: bool = true;
+
+    fn flows(&self) -> u32 {
+        1
+    }
+
+    fn streams(&self) -> u32 {
+        NetalyzrStage::ALL.len() as u32
+    }
+
+    fn on_task<U: Uniform, S: DatagramSockets>(
+        &mut self,
+        _: u64,
+        now_ns: u64,
+        plans: &mut Plans<U>,
+        sockets: &mut S,
+    ) -> Result<(), S::Error> {
+        self.advance(now_ns, plans, sockets)
+    }
+
+    /// A packet has arrived at the server, or an answer at the client.
+    fn on_arrival<U: Uniform, S: DatagramSockets>(
+        &mut self,
+        arrival: Arrival,
+        plans: &mut Plans<U>,
+        sockets: &mut S,
+    ) -> Result<(), S::Error> {
+        let Some(stage) = NetalyzrStage::of(arrival.stream) else { return Ok(()) };
+        match arrival.at {
+            End::To => {
+                let answer = stage.answer(&self.test, arrival.number);
+                sockets.send(End::To, arrival.stream, answer).map(|_| ())
+            }
+            End::From => {
+                self.client.receive(stage, arrival.number, arrival.at_ns);
+                self.advance(arrival.at_ns, plans, sockets)
+            }
+        }
+    }
+
+    fn bring_stop_forward<U: Uniform>(&mut self, stop_ns: u64, _: &mut Plans<U>) {
+        self.client.bring_stop_forward(stop_ns);
+    }
+
+    fn finish<U: Uniform, S: DatagramSockets>(
+        &mut self,
+        plans: &mut Plans<U>,
+        sockets: &mut S,
+    ) -> Result<(), S::Error> {
+        plans.forget(|_, _| true);
+        self.client.close().map_or(Ok(()), |estimate| sockets.record_estimate(estimate))
+    }
+}
 
 /// The stage that a packet belongs to. The client's packets carry it, so that the server knows the size of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +151,7 @@ pub struct NetalyzrEstimate {
 
 /// What the client does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NetalyzrStep {
+enum NetalyzrStep {
     /// Send this packet, which is for this stage, and ask again.
     Send(NetalyzrStage, Datagram),
     /// A load is over. Ask again.
@@ -65,7 +164,7 @@ pub enum NetalyzrStep {
 
 /// The client. The number of a packet is the time at which it was sent, so the client need not remember its packets.
 #[derive(Debug)]
-pub struct NetalyzrClient {
+struct NetalyzrClient {
     test: NetalyzrTraffic,
     start_ns: u64,
     stop_ns: u64,
@@ -107,19 +206,19 @@ struct Load {
 
 impl NetalyzrClient {
     /// A client whose test begins at `start_ns`, and which sends nothing at or after `stop_ns`.
-    pub fn new(test: &NetalyzrTraffic, start_ns: u64, stop_ns: u64) -> Self {
+    fn new(test: &NetalyzrTraffic, start_ns: u64, stop_ns: u64) -> Self {
         let (idle, load) = (RoundTrips::default(), Load::default());
         Self { test: test.clone(), start_ns, stop_ns, phase: Phase::Idle(0), idle, load }
     }
 
     /// Stops at `stop_ns`, earlier than planned. A load that is cut short gives no estimate.
-    pub fn bring_stop_forward(&mut self, stop_ns: u64) {
+    fn bring_stop_forward(&mut self, stop_ns: u64) {
         self.stop_ns = stop_ns;
     }
 
     /// What to do now. To be asked at the start, at the time of the last [`NetalyzrStep::Wait`], and after each answer.
     #[inline]
-    pub fn next(&mut self, now_ns: u64) -> NetalyzrStep {
+    fn next(&mut self, now_ns: u64) -> NetalyzrStep {
         loop {
             let from_ns = match self.phase {
                 Phase::Idle(number) if number < self.test.probes => {
@@ -151,7 +250,7 @@ impl NetalyzrClient {
     }
 
     /// The run is over. A load that lasted to the end has an estimate, too.
-    pub fn close(&mut self) -> Option<NetalyzrEstimate> {
+    fn close(&mut self) -> Option<NetalyzrEstimate> {
         let Phase::Load(stage) = self.phase else { return None };
         self.phase = Phase::Over;
         (self.load.from_ns + self.test.load_ns <= self.stop_ns).then(|| self.estimate(stage))
@@ -159,7 +258,7 @@ impl NetalyzrClient {
 
     /// The answer to the packet with this number, which was for this stage, has arrived.
     #[inline]
-    pub fn receive(&mut self, stage: NetalyzrStage, number: u64, now_ns: u64) {
+    fn receive(&mut self, stage: NetalyzrStage, number: u64, now_ns: u64) {
         let took_ns = now_ns.saturating_sub(number);
         if stage == NetalyzrStage::Idle {
             self.idle.add(took_ns);
@@ -229,14 +328,17 @@ impl NetalyzrClient {
 }
 
 impl NetalyzrStage {
+    /// Every stage.
+    const ALL: [Self; 3] = [Self::Idle, Self::Down, Self::Up];
+
     /// The stage with this number; `None` if there is no such stage.
-    pub fn of(number: u32) -> Option<Self> {
-        [Self::Idle, Self::Down, Self::Up].into_iter().find(|stage| *stage as u32 == number)
+    fn of(number: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|stage| *stage as u32 == number)
     }
 
     /// The server's answer to a packet of this stage with this number.
     #[inline]
-    pub fn answer(self, test: &NetalyzrTraffic, number: u64) -> Datagram {
+    fn answer(self, test: &NetalyzrTraffic, number: u64) -> Datagram {
         let payload_bytes = if self == Self::Down { test.payload_bytes } else { NetalyzrTraffic::SMALL_BYTES };
         Datagram { number, payload_bytes }
     }

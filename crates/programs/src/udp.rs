@@ -1,77 +1,167 @@
-//! Flows that send at a given rate, whether or not their datagrams arrive, as `iperf3 -u` does.
+//! `udp`: flows that send at a given rate, whether or not their datagrams arrive, as `iperf3 -u` does.
 //!
 //! The receiver counts by sequence number: a datagram is lost if it is missing and one with a higher number has arrived
 //! (RFC 3550, section A.3; iperf3 counts the same way). If datagrams are dropped and none with a higher number arrives,
 //! the receiver cannot notice; they count as in flight.
 
-use bufferscope_scenario::{Departures, UdpTraffic};
+use bufferscope_scenario::{Departures, End, UdpTraffic};
 
-use crate::datagram::Datagram;
+use crate::datagrams::{Arrival, Counted, Datagram, DatagramSockets, Datagrams, OverUdp, Plans};
+use crate::iputils::TIMER_SLACK_NS;
 use crate::random::Uniform;
 use crate::starts::START_JITTER_NS;
 
+/// The flows of an entry of traffic. A task is the next datagram of the flow with that index.
+#[derive(Debug)]
+pub(crate) struct Udp {
+    payload_bytes: u32,
+    flows: Vec<Flow>,
+    /// The longest delay between a datagram's planned time and its departure. These delays do not accumulate.
+    slack_ns: u64,
+}
+
+#[derive(Debug)]
+struct Flow {
+    sender: UdpSender,
+    receiver: UdpReceiver,
+}
+
+impl Udp {
+    fn plan<U: Uniform>(&mut self, flow: u64, now_ns: u64, plans: &mut Plans<U>) {
+        let next_ns = self.flows[flow as usize].sender.plan(&mut plans.random);
+        if let Some(nominal_ns) = next_ns {
+            plans.plan_wake(nominal_ns, self.slack_ns, now_ns, flow);
+        }
+    }
+}
+
+impl OverUdp for Udp {
+    type Parameters = UdpTraffic;
+    type Programs = Self;
+
+    const PUNCTUAL: bool = true;
+
+    fn programs<U: Uniform>(parameters: &UdpTraffic, _spread_ns: u64, plans: &mut Plans<U>) -> Self {
+        let mut flow = |_| {
+            let sender = UdpSender::new(parameters, plans.start_ns, plans.stop_ns, &mut plans.random);
+            Flow { sender, receiver: UdpReceiver::default() }
+        };
+        let flows: Vec<Flow> = (0..parameters.flows).map(&mut flow).collect();
+        let slack_ns = parameters.phase_ns().min(TIMER_SLACK_NS);
+        let mut udp = Self { payload_bytes: parameters.payload_bytes, flows, slack_ns };
+        (0..parameters.flows.into()).for_each(|flow| udp.plan(flow, 0, plans));
+        udp
+    }
+}
+
+impl Datagrams for Udp {
+    const AWAITS: bool = false;
+
+    fn flows(&self) -> u32 {
+        self.flows.len() as u32
+    }
+
+    fn clients(&self) -> u32 {
+        self.flows()
+    }
+
+    fn on_task<U: Uniform, S: DatagramSockets>(
+        &mut self,
+        task: u64,
+        now_ns: u64,
+        plans: &mut Plans<U>,
+        sockets: &mut S,
+    ) -> Result<(), S::Error> {
+        let sender = &mut self.flows[task as usize].sender;
+        if sockets.send(End::From, task as u32, sender.next())? {
+            sender.has_left();
+        }
+        self.plan(task, now_ns, plans);
+        Ok(())
+    }
+
+    #[inline]
+    fn on_arrival<U: Uniform, S: DatagramSockets>(
+        &mut self,
+        arrival: Arrival,
+        _: &mut Plans<U>,
+        _: &mut S,
+    ) -> Result<(), S::Error> {
+        if let Some(flow) = self.flows.get_mut(arrival.stream as usize)
+            && arrival.number < flow.sender.sent()
+        {
+            flow.receiver.receive(arrival.number);
+        }
+        Ok(())
+    }
+
+    fn bring_stop_forward<U: Uniform>(&mut self, stop_ns: u64, plans: &mut Plans<U>) {
+        self.flows.iter_mut().for_each(|flow| flow.sender.bring_stop_forward(stop_ns));
+        plans.forget(|at_ns, _| at_ns >= stop_ns);
+    }
+
+    fn counted(&self, flow: u32) -> Option<Counted> {
+        let Flow { sender, receiver: UdpReceiver { received, expected } } = &self.flows[flow as usize];
+        let sent = sender.sent();
+        let counted = Counted { payload_bytes: self.payload_bytes, sent, expected: *expected, received: *received };
+        (sent > 0).then_some(counted)
+    }
+}
+
 /// The sender of one flow.
 #[derive(Debug)]
-pub struct UdpSender {
+struct UdpSender {
     payload_bytes: u32,
     departures: Departures,
-    next_ns: Option<u64>,
     sent: u64,
 }
 
 /// The receiver of one flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct UdpReceiver {
+struct UdpReceiver {
     /// Datagrams that have arrived.
-    pub received: u64,
+    received: u64,
     /// The highest number that has arrived, plus one.
-    pub expected: u64,
+    expected: u64,
 }
 
 impl UdpSender {
     /// A sender that begins some time after `start_ns` and sends nothing at or after `stop_ns`. Flows that start
     /// together are not in phase with one another.
-    pub fn new(parameters: &UdpTraffic, start_ns: u64, stop_ns: u64, random: &mut impl Uniform) -> Self {
+    fn new(parameters: &UdpTraffic, start_ns: u64, stop_ns: u64, random: &mut impl Uniform) -> Self {
         let offset_ns = random.below(START_JITTER_NS.max(parameters.phase_ns()));
         Self {
             payload_bytes: parameters.payload_bytes,
             departures: parameters.departures(start_ns + offset_ns, stop_ns),
-            next_ns: None,
             sent: 0,
         }
     }
 
     /// Stops at `stop_ns`, earlier than planned.
-    pub fn bring_stop_forward(&mut self, stop_ns: u64) {
+    fn bring_stop_forward(&mut self, stop_ns: u64) {
         self.departures.bring_stop_forward(stop_ns);
     }
 
     /// Chooses when the next datagram leaves; `None`: the flow has stopped.
-    pub fn plan(&mut self, random: &mut impl Uniform) -> Option<u64> {
-        self.next_ns = self.departures.next(&mut || random.bits());
-        self.next_ns
-    }
-
-    /// When the next datagram leaves, as [planned](Self::plan).
-    pub fn next_ns(&self) -> Option<u64> {
-        self.next_ns
+    fn plan(&mut self, random: &mut impl Uniform) -> Option<u64> {
+        self.departures.next(&mut || random.bits())
     }
 
     /// The next datagram.
     #[inline]
-    pub fn next(&self) -> Datagram {
+    fn next(&self) -> Datagram {
         Datagram { number: self.sent, payload_bytes: self.payload_bytes }
     }
 
     /// The next datagram has left.
     #[inline]
-    pub fn has_left(&mut self) {
+    fn has_left(&mut self) {
         self.sent += 1;
     }
 
     /// Datagrams sent so far.
     #[inline]
-    pub fn sent(&self) -> u64 {
+    fn sent(&self) -> u64 {
         self.sent
     }
 }
@@ -79,7 +169,7 @@ impl UdpSender {
 impl UdpReceiver {
     /// A datagram with this number has arrived.
     #[inline]
-    pub fn receive(&mut self, number: u64) {
+    fn receive(&mut self, number: u64) {
         self.received += 1;
         self.expected = self.expected.max(number.saturating_add(1));
     }

@@ -1,4 +1,4 @@
-//! Pages, as browsers fetch them over HTTP/1.1: first the document, then the objects that it refers to. A few
+//! `web`: pages, as browsers fetch them over HTTP/1.1: first the document, then the objects that it refers to. A few
 //! connections stay open until the page is complete, each with one request at a time (RFC 9112, section 9).
 //!
 //! A connection is given its next object when it is free, and a new connection is given its first when its handshake is
@@ -13,9 +13,10 @@ use std::collections::BTreeMap;
 use bufferscope_scenario::{PageObjects, WebTraffic};
 
 use crate::agenda::{Agenda, Task};
-use crate::random::Uniform;
+use crate::random::{Random, Uniform};
 use crate::sockets::{Ask, Opening, Role, Sockets, Transfer};
 use crate::starts::Starts;
+use crate::streams::{Run, Stream};
 
 /// The browsers of an entry of traffic, and its server.
 #[derive(Debug)]
@@ -39,8 +40,11 @@ struct Page {
     arrived: u32,
 }
 
-impl Web {
-    pub(crate) fn new<U: Uniform>(parameters: &WebTraffic, starts: &mut Starts<U>, agenda: &mut Agenda) -> Self {
+impl Stream for Web {
+    type Parameters = WebTraffic;
+    const HAS_TO_BE_STOPPED: bool = false;
+
+    fn new<U: Uniform>(parameters: &WebTraffic, _: Random, starts: &mut Starts<U>, agenda: &mut Agenda) -> Self {
         let web = Self {
             parameters: parameters.clone(),
             begun: 0,
@@ -53,47 +57,40 @@ impl Web {
     }
 
     /// Begins a page, and plans the next.
-    pub(crate) fn begin<U: Uniform, S: Sockets>(
-        &mut self,
-        now_ns: u64,
-        starts: &mut Starts<U>,
-        agenda: &mut Agenda,
-        sockets: &mut S,
-    ) -> Result<(), S::Error> {
+    fn on_task<U: Uniform, S: Sockets>(&mut self, _: Task, run: &mut Run<'_, U, S>) -> Result<(), S::Error> {
         let first = self.opened + 1;
-        self.pages.insert(first, Page { started_ns: now_ns, connections: Vec::new(), asked: 0, arrived: 0 });
-        self.open(first, sockets)?;
+        self.pages.insert(first, Page { started_ns: run.now_ns, connections: Vec::new(), asked: 0, arrived: 0 });
+        self.open(first, run.sockets)?;
         if self.parameters.objects.is_none() {
-            self.ask(first, self.parameters.bytes, true, sockets)?;
+            self.ask(first, self.parameters.bytes, true, run.sockets)?;
         }
         self.begun += 1;
-        self.plan(now_ns, starts, agenda);
+        self.plan(run.now_ns, run.starts, run.agenda);
         Ok(())
     }
 
-    /// A connection's handshake is done.
-    pub(crate) fn on_established<S: Sockets>(&mut self, number: u32, sockets: &mut S) -> Result<(), S::Error> {
-        if self.parameters.objects.is_some() { self.ask_for_more(number, sockets) } else { Ok(()) }
+    fn on_established<U: Uniform, S: Sockets>(&mut self, number: u32, run: &mut Run<'_, U, S>) -> Result<(), S::Error> {
+        if self.parameters.objects.is_some() { self.ask_for_more(number, run.sockets) } else { Ok(()) }
     }
 
     /// What was requested on a connection has arrived.
-    pub(crate) fn on_arrived<S: Sockets>(&mut self, now_ns: u64, number: u32, sockets: &mut S) -> Result<(), S::Error> {
+    fn on_arrived<U: Uniform, S: Sockets>(&mut self, number: u32, run: &mut Run<'_, U, S>) -> Result<(), S::Error> {
         let Some(&first) = self.owners.get(&number) else { return Ok(()) };
         let Some(page) = self.pages.get_mut(&first) else { return Ok(()) };
         page.arrived += 1;
         if page.arrived == self.parameters.parts() {
-            return self.complete(now_ns, first, sockets);
+            return self.complete(run.now_ns, first, run.sockets);
         }
         if page.arrived == 1 {
             // The document's connection continues to fetch.
             for _ in 1..self.parameters.connections() {
-                self.open(first, sockets)?;
+                self.open(first, run.sockets)?;
             }
         }
-        self.ask_for_more(number, sockets)
+        self.ask_for_more(number, run.sockets)
     }
 
-    pub(crate) fn unfinished(&mut self) -> Vec<Transfer> {
+    fn unfinished(&mut self) -> Vec<Transfer> {
         let bytes = self.parameters.page_bytes();
         self.owners.clear();
         let pages = std::mem::take(&mut self.pages).into_iter();
@@ -101,7 +98,9 @@ impl Web {
             .map(|(connection, page)| Transfer { connection, started_ns: page.started_ns, finished_ns: None, bytes })
             .collect()
     }
+}
 
+impl Web {
     fn plan<U: Uniform>(&self, now_ns: u64, starts: &mut Starts<U>, agenda: &mut Agenda) {
         if let Some(at_ns) = starts.after(self.begun.saturating_mul(self.parameters.interval_ns)) {
             agenda.plan(at_ns.max(now_ns), Task::Begin);

@@ -349,7 +349,7 @@ impl<S: Sink> Simulation<S> {
             let next_ns = next.into_iter().flatten().min().expect("the end is among them");
             self.net.events.schedule_first(self.slots.sampler(), next_ns);
         } else {
-            self.sources.give_up(&mut self.recording);
+            self.sources.give_up(&mut self.net, &mut self.recording);
             self.recording.close_sojourns(now_ns);
             self.lingering = true;
         }
@@ -389,7 +389,7 @@ impl<S: Sink> Simulation<S> {
     #[inline(always)]
     fn settle_losses(&mut self) {
         while let Some(body) = self.net.lost.pop() {
-            self.sources.lose(&body, &self.net, &mut self.recording);
+            self.sources.lose(&body, &mut self.net, &mut self.recording);
         }
     }
 

@@ -17,14 +17,14 @@ use std::io;
 
 use bufferscope_programs::{Outcome, Random, START_JITTER_NS, late_ns};
 use bufferscope_records::{Name, ProbeRow, Recorder};
-use bufferscope_scenario::{PingTiming, Scenario, TrafficKind};
+use bufferscope_scenario::{End, PingTiming, Scenario, TrafficKind};
 use nix::sys::epoll::EpollFlags;
 
 use crate::network::Network;
 use crate::output::BatchSender;
 use crate::reactor::{Event, Reactor, Token};
 use crate::warnings::Warnings;
-use datagrams::{Datagrams, End, Opener};
+use datagrams::{Datagrams, Opener};
 use ping::Ping;
 use streams::Streams;
 
@@ -138,14 +138,9 @@ impl Traffic {
         Ok(())
     }
 
-    /// It is time for the next datagram of an entry of traffic.
-    pub(crate) fn send(&mut self, index: usize, flow: u32, context: &mut RunContext<'_>) -> io::Result<()> {
-        self.datagrams[index].as_mut().map_or(Ok(()), |datagrams| datagrams.send(flow, context))
-    }
-
-    /// A look-up of an entry of traffic may have timed out.
-    pub(crate) fn check(&mut self, index: usize, number: u64, context: &mut RunContext<'_>) -> io::Result<()> {
-        self.datagrams[index].as_mut().map_or(Ok(()), |datagrams| datagrams.check(number, context))
+    /// It is time for the next datagrams of an entry of traffic, or one of its look-ups may have timed out.
+    pub(crate) fn send(&mut self, index: usize, context: &mut RunContext<'_>) -> io::Result<()> {
+        self.datagrams[index].as_mut().map_or(Ok(()), |datagrams| datagrams.begin(context))
     }
 
     fn arrivals(&mut self, index: u32, end: End, context: &mut RunContext<'_>) -> io::Result<()> {

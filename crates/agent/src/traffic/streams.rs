@@ -3,7 +3,7 @@
 
 use std::io;
 
-use bufferscope_programs::{Ask, Opening, Program, Random, Sockets, Transfer};
+use bufferscope_programs::{Ask, Opening, Random, Sockets, StreamProgram, Transfer};
 use nix::sys::epoll::EpollFlags;
 
 use super::RunContext;
@@ -24,7 +24,7 @@ pub(super) struct Streams {
 /// A program, and the time for which its next action is planned.
 #[derive(Debug)]
 struct Planned {
-    program: Program<Random>,
+    program: StreamProgram<Random>,
     at_ns: Option<u64>,
 }
 
@@ -39,7 +39,7 @@ impl Streams {
     /// Opens the servers, and plans when the programs begin.
     pub(super) fn open(seed: u64, context: &mut RunContext<'_>) -> io::Result<Self> {
         let program = |(index, traffic)| {
-            let program = Program::new(traffic, index, seed, Random::new(seed, index))?;
+            let program = StreamProgram::new(traffic, index, seed, Random::new(seed, index))?;
             Some(Planned { program, at_ns: None })
         };
         let programs: Vec<_> = context.scenario.traffic.iter().enumerate().map(program).collect();

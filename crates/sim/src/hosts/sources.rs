@@ -1,11 +1,11 @@
 //! The traffic of a scenario: creates it, and dispatches events to it.
 
-use bufferscope_programs::ConnectionEvents;
+use bufferscope_programs::{ConnectionEvents, Programs};
 use bufferscope_records::{FlowRow, Sink};
-use bufferscope_scenario::{BittorrentTraffic, Scenario, TcpTraffic, TrafficKind, WebTraffic};
+use bufferscope_scenario::Scenario;
 
 use super::connection::Id;
-use super::datagrams::{Datagrams, Dns, Isochronous, Netalyzr, Udp};
+use super::datagrams::Datagrams;
 use super::ping::Ping;
 use super::setup::Setup;
 use super::streams::{Streams, World};
@@ -23,7 +23,7 @@ pub(crate) struct TrafficSources(Vec<Source>);
 enum Source {
     Ping(Ping),
     Streams(Box<Streams>),
-    Datagrams(Datagrams),
+    Datagrams(Box<Datagrams>),
 }
 
 impl TrafficSources {
@@ -114,7 +114,7 @@ impl TrafficSources {
     }
 
     /// A packet was dropped on the way.
-    pub(crate) fn lose<S: Sink>(&mut self, body: &Body, net: &Network, recording: &mut Recording<S>) {
+    pub(crate) fn lose<S: Sink>(&mut self, body: &Body, net: &mut Network, recording: &mut Recording<S>) {
         match body {
             Body::Echo(echo) => self.ping(*echo).lose(*echo, net, recording),
             Body::Datagram(datagram) => self.datagrams(*datagram).lose(*datagram, net, recording),
@@ -142,11 +142,11 @@ impl TrafficSources {
     }
 
     /// Records everything that has not completed within the duration.
-    pub(crate) fn give_up<S: Sink>(&mut self, recording: &mut Recording<S>) {
+    pub(crate) fn give_up<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
         self.give_up_transfers(recording);
         for source in &mut self.0 {
             if let Source::Datagrams(datagrams) = source {
-                datagrams.give_up(recording);
+                datagrams.finish(net, recording);
             }
         }
     }
@@ -193,24 +193,10 @@ impl TrafficSources {
 
 impl Source {
     fn new(setup: &Setup<'_>, net: &mut Network) -> Self {
-        match &setup.traffic.kind {
-            TrafficKind::Ping(parameters) => Self::Ping(Ping::new(setup, parameters, net)),
-            TrafficKind::Udp(parameters) => Self::Datagrams(Datagrams::Udp(Udp::new(setup, parameters, net))),
-            TrafficKind::Voip(parameters) => {
-                Self::Datagrams(Datagrams::Isochronous(Isochronous::voip(setup, parameters, net)))
-            }
-            TrafficKind::Irtt(parameters) => {
-                Self::Datagrams(Datagrams::Isochronous(Isochronous::irtt(setup, parameters, net)))
-            }
-            TrafficKind::Netalyzr(parameters) => {
-                Self::Datagrams(Datagrams::Netalyzr(Netalyzr::new(setup, parameters, net)))
-            }
-            TrafficKind::Dns(parameters) => Self::Datagrams(Datagrams::Dns(Dns::new(setup, parameters, net))),
-            TrafficKind::Tcp(TcpTraffic { sending, .. })
-            | TrafficKind::Web(WebTraffic { sending, .. })
-            | TrafficKind::Bittorrent(BittorrentTraffic { sending, .. }) => {
-                Self::Streams(Box::new(Streams::new(setup, *sending, net)))
-            }
+        match Programs::of(&setup.traffic.kind) {
+            Programs::Ping(parameters) => Self::Ping(Ping::new(setup, parameters, net)),
+            Programs::Datagrams => Self::Datagrams(Box::new(Datagrams::new(setup, net))),
+            Programs::Streams => Self::Streams(Box::new(Streams::new(setup, net))),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use bufferscope_programs::{self as programs, Ask, ConnectionEvents, Program, Sockets, Transfer};
+use bufferscope_programs::{self as programs, Ask, ConnectionEvents, Sockets, StreamProgram, Transfer};
 use bufferscope_records::{Name, Sink, TransferRow};
 use bufferscope_scenario::{NodeIndex, Sending, TrafficKind};
 
@@ -19,7 +19,7 @@ use crate::timer_slots::TimerSlots;
 /// The programs of one entry of traffic, and the connections they have opened.
 #[derive(Debug)]
 pub(crate) struct Streams {
-    program: Program<programs::Random>,
+    program: StreamProgram<programs::Random>,
     opened: Opened,
     slots: TimerSlots,
 }
@@ -59,9 +59,10 @@ struct SimSockets<'a, 'b, S: Sink> {
 
 impl Streams {
     /// The programs of an entry of traffic that opens TCP connections.
-    pub(crate) fn new(setup: &Setup<'_>, sending: Sending, net: &mut Network) -> Self {
+    pub(crate) fn new(setup: &Setup<'_>, net: &mut Network) -> Self {
         let Setup { traffic, index, seed, .. } = *setup;
-        let program = Program::new(traffic, index as usize, seed, setup.starts()).expect("it opens connections");
+        let sending = traffic.kind.sending().expect("it opens connections");
+        let program = StreamProgram::new(traffic, index as usize, seed, setup.starts()).expect("it opens connections");
         let [client, server] = program.ends();
         if program.has_to_be_stopped() && traffic.stop_ns < setup.scenario.duration_ns {
             net.events.schedule(setup.slots.end(index), traffic.stop_ns);

@@ -1,4 +1,4 @@
-//! Flows: files sent one after the other, or the data that an application writes as long as it runs.
+//! `tcp`: files sent one after the other, or the data that an application writes as long as it runs.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,12 @@ use crate::agenda::{Agenda, Task};
 use crate::random::{Random, Uniform};
 use crate::sockets::{Opening, Role, Sockets, Transfer};
 use crate::starts::Starts;
+use crate::streams::{Run, Stream};
 use crate::writer::Writer;
 
 /// The senders of an entry of traffic.
 #[derive(Debug)]
-pub(crate) struct Bulk {
+pub(crate) struct Tcp {
     parameters: TcpTraffic,
     random: Random,
     stop_ns: u64,
@@ -33,13 +34,10 @@ struct Flow {
     writer: Option<Writer>,
 }
 
-impl Bulk {
-    pub(crate) fn new<U: Uniform>(
-        parameters: &TcpTraffic,
-        random: Random,
-        starts: &mut Starts<U>,
-        agenda: &mut Agenda,
-    ) -> Self {
+impl Stream for Tcp {
+    type Parameters = TcpTraffic;
+
+    fn new<U: Uniform>(parameters: &TcpTraffic, random: Random, starts: &mut Starts<U>, agenda: &mut Agenda) -> Self {
         for flow in 0..u64::from(parameters.flows) {
             if let Some(at_ns) = starts.after(flow.saturating_mul(parameters.stagger_ns)) {
                 agenda.plan(at_ns, Task::Begin);
@@ -48,62 +46,35 @@ impl Bulk {
         Self { parameters: parameters.clone(), random, stop_ns: starts.stop_ns, opened: 0, flows: BTreeMap::new() }
     }
 
-    pub(crate) fn begin<S: Sockets>(
-        &mut self,
-        now_ns: u64,
-        agenda: &mut Agenda,
-        sockets: &mut S,
-    ) -> Result<(), S::Error> {
-        self.open(now_ns, self.parameters.transfers - 1, agenda, sockets)
+    /// The next flow begins, or the application of a connection continues.
+    fn on_task<U: Uniform, S: Sockets>(&mut self, task: Task, run: &mut Run<'_, U, S>) -> Result<(), S::Error> {
+        match task {
+            Task::Begin => self.open(run.now_ns, self.parameters.transfers - 1, run.agenda, run.sockets),
+            Task::Step(number) => self.write(number, run.agenda, run.sockets),
+        }
     }
 
-    /// The application of a connection continues.
-    pub(crate) fn write<S: Sockets>(
-        &mut self,
-        number: u32,
-        agenda: &mut Agenda,
-        sockets: &mut S,
-    ) -> Result<(), S::Error> {
-        let Some(writer) = self.flows.get_mut(&number).and_then(|flow| flow.writer.as_mut()) else { return Ok(()) };
-        let step = writer.step();
-        if step.hold {
-            sockets.hold(number)?;
-        }
-        if step.write > 0 {
-            sockets.write(number, step.write)?;
-        }
-        match step.next_ns {
-            Some(next_ns) => agenda.plan(next_ns, Task::Write(number)),
-            None => sockets.close(number)?,
-        }
-        Ok(())
-    }
-
-    pub(crate) fn on_arrived<S: Sockets>(&mut self, now_ns: u64, number: u32, sockets: &mut S) -> Result<(), S::Error> {
+    fn on_arrived<U: Uniform, S: Sockets>(&mut self, number: u32, run: &mut Run<'_, U, S>) -> Result<(), S::Error> {
         let Some((flow, bytes)) = self.flows.get_mut(&number).zip(self.parameters.bytes) else { return Ok(()) };
         flow.arrived = true;
-        sockets.record(Transfer { connection: number, started_ns: flow.started_ns, finished_ns: Some(now_ns), bytes })
+        let (started_ns, finished_ns) = (flow.started_ns, Some(run.now_ns));
+        run.sockets.record(Transfer { connection: number, started_ns, finished_ns, bytes })
     }
 
     /// The receiver has closed, too. If any transfers are left, the flow continues over another connection.
-    pub(crate) fn on_closed<S: Sockets>(
-        &mut self,
-        now_ns: u64,
-        number: u32,
-        agenda: &mut Agenda,
-        sockets: &mut S,
-    ) -> Result<(), S::Error> {
+    fn on_closed<U: Uniform, S: Sockets>(&mut self, number: u32, run: &mut Run<'_, U, S>) -> Result<(), S::Error> {
         match self.flows.get(&number) {
             Some(&Flow { arrived: true, more, .. }) => {
                 self.flows.remove(&number);
-                if more > 0 && now_ns < self.stop_ns { self.open(now_ns, more - 1, agenda, sockets) } else { Ok(()) }
+                let goes_on = more > 0 && run.now_ns < self.stop_ns;
+                if goes_on { self.open(run.now_ns, more - 1, run.agenda, run.sockets) } else { Ok(()) }
             }
             _ => Ok(()),
         }
     }
 
     /// Endless transfers end now; a file is sent to its end.
-    pub(crate) fn on_stop<S: Sockets>(&mut self, sockets: &mut S) -> Result<(), S::Error> {
+    fn on_stop<S: Sockets>(&mut self, _: &mut Agenda, sockets: &mut S) -> Result<(), S::Error> {
         if self.parameters.bytes.is_some() {
             return Ok(());
         }
@@ -114,41 +85,53 @@ impl Bulk {
         Ok(())
     }
 
-    pub(crate) fn set_stop(&mut self, stop_ns: u64) {
+    fn bring_stop_forward(&mut self, stop_ns: u64) {
         self.stop_ns = stop_ns;
     }
 
-    /// Changes the number of flows: further ones begin, or the newest ones end. Only for endless flows.
-    pub(crate) fn set_flows<U: Uniform, S: Sockets>(
-        &mut self,
-        now_ns: u64,
-        flows: u32,
-        starts: &mut Starts<U>,
-        agenda: &mut Agenda,
-        sockets: &mut S,
-    ) -> Result<(), S::Error> {
+    /// Further flows begin, or the newest ones end. Only for endless flows.
+    fn set_flows<U: Uniform, S: Sockets>(&mut self, flows: u32, run: &mut Run<'_, U, S>) -> Result<(), S::Error> {
         let before = std::mem::replace(&mut self.parameters.flows, flows);
-        for at_ns in (before..flows).filter_map(|_| starts.soon(now_ns)) {
-            agenda.plan(at_ns, Task::Begin);
+        for at_ns in (before..flows).filter_map(|_| run.starts.soon(run.now_ns)) {
+            run.agenda.plan(at_ns, Task::Begin);
         }
         for _ in flows..before {
-            if agenda.forget_last(Task::Begin) {
+            if run.agenda.forget_last(Task::Begin) {
                 continue;
             }
             if let Some((number, _)) = self.flows.pop_last() {
-                sockets.hold(number)?;
-                sockets.close(number)?;
+                run.sockets.hold(number)?;
+                run.sockets.close(number)?;
             }
         }
         Ok(())
     }
 
-    pub(crate) fn unfinished(&mut self) -> Vec<Transfer> {
+    fn unfinished(&mut self) -> Vec<Transfer> {
         let Some(bytes) = self.parameters.bytes else { return Vec::new() };
         let flows = std::mem::take(&mut self.flows).into_iter().filter(|(_, flow)| !flow.arrived);
         flows
             .map(|(connection, flow)| Transfer { connection, started_ns: flow.started_ns, finished_ns: None, bytes })
             .collect()
+    }
+}
+
+impl Tcp {
+    /// The application of a connection continues.
+    fn write<S: Sockets>(&mut self, number: u32, agenda: &mut Agenda, sockets: &mut S) -> Result<(), S::Error> {
+        let Some(writer) = self.flows.get_mut(&number).and_then(|flow| flow.writer.as_mut()) else { return Ok(()) };
+        let step = writer.step();
+        if step.hold {
+            sockets.hold(number)?;
+        }
+        if step.write > 0 {
+            sockets.write(number, step.write)?;
+        }
+        match step.next_ns {
+            Some(next_ns) => agenda.plan(next_ns, Task::Step(number)),
+            None => sockets.close(number)?,
+        }
+        Ok(())
     }
 
     fn open<S: Sockets>(
