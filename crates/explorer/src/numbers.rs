@@ -78,10 +78,10 @@ impl Numbers {
     pub(crate) fn new(scenario: &Scenario) -> Self {
         let entry = |traffic: &bufferscope_scenario::Traffic| Entry {
             name: traffic.name.clone(),
-            kind: match traffic.kind {
-                _ if carries(&traffic.kind) => Kind::Carrying,
-                TrafficKind::Voip(_) => Kind::Call,
-                _ => Kind::Other,
+            kind: match traffic.kind.carries() {
+                true => Kind::Carrying,
+                false if traffic.kind.is_one_way() => Kind::Call,
+                false => Kind::Other,
             },
             transfers_count: match &traffic.kind {
                 TrafficKind::Web(web) => web.objects.is_none(),
@@ -222,7 +222,7 @@ fn without_number(name: &str) -> &str {
 /// The time that the numbers are of.
 fn window(scenario: &Scenario) -> (u64, u64) {
     let (start_ns, end_ns) = (scenario.warmup_ns, scenario.duration_ns);
-    let carrying = || scenario.traffic.iter().filter(|traffic| carries(&traffic.kind));
+    let carrying = || scenario.traffic.iter().filter(|traffic| traffic.kind.carries());
     let is_test = carrying().any(|traffic| traffic.name.contains('.'));
     let begins_ns = carrying().map(|traffic| traffic.start_ns).min().unwrap_or(0);
     let ends_ns = carrying().map(|traffic| traffic.stop_ns).max().unwrap_or(0);
@@ -230,10 +230,6 @@ fn window(scenario: &Scenario) -> (u64, u64) {
         true => (start_ns.max(begins_ns), end_ns.min(ends_ns)),
         false => (start_ns, end_ns),
     }
-}
-
-fn carries(kind: &TrafficKind) -> bool {
-    matches!(kind, TrafficKind::Tcp(_) | TrafficKind::Web(_) | TrafficKind::Bittorrent(_) | TrafficKind::Udp(_))
 }
 
 #[cfg(test)]

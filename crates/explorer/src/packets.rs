@@ -101,7 +101,7 @@ impl Flows {
             let count = counts.map(|traffic| count(&traffic.kind)).max().unwrap_or(1);
             let own = (count as usize).min(Self::MOST.saturating_sub(flows.names.len())).max(1);
             flows.entries.push((flows.names.len() as u16, own as u16));
-            match has_numbers(&traffic.kind) {
+            match traffic.kind.flows().is_some() {
                 true => flows.names.extend((1..=own).map(|number| format!("{}/{number}", traffic.name))),
                 false => flows.names.push(traffic.name.clone()),
             }
@@ -117,18 +117,12 @@ impl Flows {
 
 /// The number of flows of a kind of traffic at a time.
 pub(crate) fn count(kind: &TrafficKind) -> u32 {
-    match kind {
-        TrafficKind::Tcp(tcp) => tcp.flows,
-        TrafficKind::Udp(udp) => udp.flows,
-        TrafficKind::Bittorrent(torrent) => torrent.peers,
-        _ => 1,
-    }
+    kind.flows().unwrap_or(1)
 }
 
 /// The number of flows that a scenario has at a time, besides probes, calls and pages.
 pub(crate) fn flows(scenario: &Scenario) -> u64 {
-    let kinds = scenario.traffic.iter().map(|traffic| &traffic.kind);
-    kinds.filter(|kind| has_numbers(kind)).map(|kind| u64::from(count(kind))).sum()
+    scenario.traffic.iter().filter_map(|traffic| traffic.kind.flows()).map(u64::from).sum()
 }
 
 /// Each port whose packets wait in the queue of another port, and that one: on the air, an access point may have one queue
@@ -143,10 +137,6 @@ pub(crate) fn joined(scenario: &Scenario) -> impl Iterator<Item = (PortIndex, Po
         let first = ports.next();
         ports.filter_map(move |port| Some((port, first?)))
     })
-}
-
-fn has_numbers(kind: &TrafficKind) -> bool {
-    matches!(kind, TrafficKind::Tcp(_) | TrafficKind::Udp(_) | TrafficKind::Bittorrent(_))
 }
 
 impl Packets {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::shared::keys::{Common, Server};
 use super::shared::sending;
-use super::{Entry, Sending, Source, Transport};
+use super::{Demand, Entry, Sending, Source, Transport};
 use crate::congestion::Congestion;
 use crate::error::Problems;
 use crate::model::Traffic;
@@ -64,6 +64,7 @@ impl Source for BittorrentTraffic {
     type Keys = Keys;
 
     const TRANSPORT: Option<Transport> = Some(Transport::Tcp);
+    const CARRIES: bool = true;
 
     fn common(keys: &Keys) -> &Common {
         &keys.common
@@ -90,6 +91,16 @@ impl Source for BittorrentTraffic {
 
     fn sending(&self) -> Option<Sending> {
         Some(self.sending)
+    }
+
+    fn demand(&self, _: u64) -> Demand {
+        let peers = u64::from(self.peers);
+        let senders = peers.min(u64::from(self.unchoked));
+        Demand::Connections { at_a_time: peers, senders, begun: peers, window_packets: None, bytes: None }
+    }
+
+    fn connections_are_flows(&self) -> bool {
+        true
     }
 
     #[cfg(feature = "testing")]

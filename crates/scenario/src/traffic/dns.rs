@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::shared::keys::{Common, DatagramSize, Server};
-use super::{End, Entry, Pattern, Source, Transport};
+use super::{Demand, End, Entry, Pattern, Source, Transport};
 use crate::departures::Departures;
 use crate::error::Problems;
 use crate::file::Interval;
@@ -126,6 +126,10 @@ impl Source for DnsTraffic {
 
     fn check_limits(&self, traffic: &Traffic, problems: &mut Problems) {
         check_starts(traffic, "interval", self.interval_ns, MOST_ROWS, "look-ups", problems);
+    }
+
+    fn demand(&self, _: u64) -> Demand {
+        Demand::Little
     }
 
     #[cfg(feature = "testing")]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ping;
 use super::shared::keys::{Common, DatagramSize, ProbeTimeout, Server};
-use super::{Entry, Source, Transport};
+use super::{Demand, Entry, Source, Transport};
 use crate::error::Problems;
 use crate::file::Interval;
 use crate::model::Traffic;
@@ -79,6 +79,10 @@ impl Source for IrttTraffic {
 
     fn check_limits(&self, traffic: &Traffic, problems: &mut Problems) {
         check_starts(traffic, "interval", self.interval_ns, MOST_ROWS, "probes", problems);
+    }
+
+    fn demand(&self, _: u64) -> Demand {
+        Demand::Little
     }
 
     #[cfg(feature = "testing")]

@@ -14,6 +14,7 @@ use crate::model::Traffic;
 mod shared;
 
 pub use ping::PingTiming;
+pub use shared::demand::Demand;
 use shared::keys::Common;
 pub(crate) use shared::keys::Placement;
 pub use shared::on_off::{OnOff, Periods};
@@ -34,6 +35,10 @@ pub(crate) trait Source: Sized {
     const SERVER: End = End::To;
     /// Whether an agent can generate it on a Linux kernel.
     const ON_LINUX: bool = true;
+    /// Whether its rows in `probes` are packets without answers, which have only one-way delays.
+    const ONE_WAY: bool = false;
+    /// Whether its flows carry data that counts as goodput.
+    const CARRIES: bool = false;
 
     /// The keys that all kinds have.
     fn common(keys: &Self::Keys) -> &Common;
@@ -56,6 +61,14 @@ pub(crate) trait Source: Sized {
     /// How its connections send their data; `None` if it opens none.
     fn sending(&self) -> Option<Sending> {
         None
+    }
+
+    /// The most that an entry that lasts `lasts_ns` has under way at a time.
+    fn demand(&self, lasts_ns: u64) -> Demand;
+
+    /// Whether each of its TCP connections is a flow, so that it has an account.
+    fn connections_are_flows(&self) -> bool {
+        false
     }
 
     /// How often property tests choose it, relative to other kinds.
@@ -190,6 +203,34 @@ macro_rules! kinds {
             pub fn is_on_linux(&self) -> bool {
                 match self {
                     $(Self::$name(_) => $parameters::ON_LINUX,)+
+                }
+            }
+
+            /// Whether its rows in `probes` are packets without answers, which have only one-way delays.
+            pub fn is_one_way(&self) -> bool {
+                match self {
+                    $(Self::$name(_) => $parameters::ONE_WAY,)+
+                }
+            }
+
+            /// Whether its flows carry data that counts as goodput.
+            pub fn carries(&self) -> bool {
+                match self {
+                    $(Self::$name(_) => $parameters::CARRIES,)+
+                }
+            }
+
+            /// The most that an entry that lasts `lasts_ns` has under way at a time.
+            pub fn demand(&self, lasts_ns: u64) -> Demand {
+                match self {
+                    $(Self::$name(kind) => kind.demand(lasts_ns),)+
+                }
+            }
+
+            /// Whether each of its TCP connections is a flow, so that it has an account.
+            pub fn connections_are_flows(&self) -> bool {
+                match self {
+                    $(Self::$name(kind) => kind.connections_are_flows(),)+
                 }
             }
 

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::shared::keys::{Common, DatagramSize, Server};
-use super::{Entry, Source, Transport};
+use super::{Demand, Entry, Source, Transport};
 use crate::error::{Problem, Problems};
 use crate::file::{Duration, Interval, Moment, Rate};
 use crate::model::Traffic;
@@ -149,6 +149,11 @@ impl Source for NetalyzrTraffic {
             let problem = || Problem::new(path, found, format!("at most {MOST_ROWS}"));
             problems.add(|| problem().hint("send less or for a shorter time"));
         }
+    }
+
+    fn demand(&self, _: u64) -> Demand {
+        let &Self { rate_bps, payload_bytes, load_ns, .. } = self;
+        Demand::Datagrams { streams: 1, rate_bps, payload_bytes, lasts_ns: load_ns }
     }
 
     #[cfg(feature = "testing")]

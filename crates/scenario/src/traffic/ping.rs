@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::shared::keys::{Common, ProbeTimeout};
-use super::{Entry, Source, Transport};
+use super::{Demand, Entry, Source, Transport};
 use crate::error::{Problem, Problems};
 use crate::file::Interval;
 use crate::model::{Traffic, is_default};
@@ -113,6 +113,10 @@ impl Source for PingTraffic {
 
     fn check_limits(&self, traffic: &Traffic, problems: &mut Problems) {
         check_starts(traffic, "interval", self.interval_ns, MOST_ROWS, "probes", problems);
+    }
+
+    fn demand(&self, _: u64) -> Demand {
+        Demand::Little
     }
 
     #[cfg(feature = "testing")]

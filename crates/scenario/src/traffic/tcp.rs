@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::shared::keys::{self, Common, Server, TransferSize};
 use super::shared::{on_off, sending};
-use super::{Entry, OnOff, Sending, Source, Transport};
+use super::{Demand, Entry, OnOff, Sending, Source, Transport};
 use crate::congestion::Congestion;
 use crate::error::{Problem, Problems};
 use crate::file::{Moment, Rate};
@@ -87,6 +87,7 @@ impl Source for TcpTraffic {
     type Keys = Keys;
 
     const TRANSPORT: Option<Transport> = Some(Transport::Tcp);
+    const CARRIES: bool = true;
 
     fn common(keys: &Keys) -> &Common {
         &keys.common
@@ -132,6 +133,23 @@ impl Source for TcpTraffic {
 
     fn sending(&self) -> Option<Sending> {
         Some(self.sending)
+    }
+
+    fn demand(&self, _: u64) -> Demand {
+        let flows = u64::from(self.flows);
+        Demand::Connections {
+            // The last connection of a flow is still closing when the next begins.
+            at_a_time: flows * u64::from(self.transfers.min(2)),
+            senders: flows,
+            begun: flows * u64::from(self.transfers),
+            window_packets: self.sending.window_packets,
+            bytes: self.bytes,
+        }
+    }
+
+    /// A flow that makes several transfers has one account for all of them.
+    fn connections_are_flows(&self) -> bool {
+        self.transfers == 1
     }
 
     #[cfg(feature = "testing")]

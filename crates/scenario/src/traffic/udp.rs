@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::shared::keys::{self, Common, DatagramSize, Server};
 use super::shared::on_off;
-use super::{Entry, OnOff, Pattern, Source, Transport};
+use super::{Demand, Entry, OnOff, Pattern, Source, Transport};
 use crate::departures::{Departures, SECOND_NS};
 use crate::error::{Problem, Problems};
 use crate::file::Rate;
@@ -82,6 +82,7 @@ impl Source for UdpTraffic {
     type Keys = Keys;
 
     const TRANSPORT: Option<Transport> = Some(Transport::Udp);
+    const CARRIES: bool = true;
 
     fn common(keys: &Keys) -> &Common {
         &keys.common
@@ -118,6 +119,12 @@ impl Source for UdpTraffic {
 
     fn flows(&self) -> Option<u32> {
         Some(self.flows)
+    }
+
+    fn demand(&self, lasts_ns: u64) -> Demand {
+        let streams = u64::from(self.flows);
+        let rate_bps = streams.saturating_mul(self.rate_bps);
+        Demand::Datagrams { streams, rate_bps, payload_bytes: self.payload_bytes, lasts_ns }
     }
 
     #[cfg(feature = "testing")]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::shared::keys::{Common, Server};
-use super::{Entry, Source, Transport};
+use super::{Demand, Entry, Source, Transport};
 use crate::error::Problems;
 use crate::model::Traffic;
 
@@ -51,6 +51,7 @@ impl Source for VoipTraffic {
     type Keys = Keys;
 
     const TRANSPORT: Option<Transport> = Some(Transport::Udp);
+    const ONE_WAY: bool = true;
 
     fn common(keys: &Keys) -> &Common {
         &keys.common
@@ -66,6 +67,10 @@ impl Source for VoipTraffic {
 
     /// Even a day of speech has fewer rows than the limit.
     fn check_limits(&self, _: &Traffic, _: &mut Problems) {}
+
+    fn demand(&self, _: u64) -> Demand {
+        Demand::Little
+    }
 
     #[cfg(feature = "testing")]
     fn any(_: u64) -> Option<proptest::strategy::BoxedStrategy<Self>> {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::shared::keys::{Common, Server, TransferSize};
 use super::shared::sending;
-use super::{End, Entry, Sending, Source, Transport};
+use super::{Demand, End, Entry, Sending, Source, Transport};
 use crate::congestion::Congestion;
 use crate::error::{Problem, Problems};
 use crate::file::Interval;
@@ -95,6 +95,7 @@ impl Source for WebTraffic {
     type Keys = Keys;
 
     const TRANSPORT: Option<Transport> = Some(Transport::Tcp);
+    const CARRIES: bool = true;
     const SERVER: End = End::From;
 
     fn common(keys: &Keys) -> &Common {
@@ -123,6 +124,17 @@ impl Source for WebTraffic {
 
     fn sending(&self) -> Option<Sending> {
         Some(self.sending)
+    }
+
+    fn demand(&self, _: u64) -> Demand {
+        let (objects_bytes, connections) =
+            self.objects.map_or((0, 1), |o| (u64::from(o.count) * o.bytes, u64::from(o.connections.min(o.count))));
+        Demand::Pages {
+            interval_ns: self.interval_ns,
+            bytes: self.bytes + objects_bytes,
+            connection_bytes: self.bytes.max(objects_bytes),
+            connections,
+        }
     }
 
     #[cfg(feature = "testing")]

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use bufferscope_programs::{self as programs, Ask, ConnectionEvents, Sockets, StreamProgram, Transfer};
 use bufferscope_records::{Name, Sink, TransferRow};
-use bufferscope_scenario::{NodeIndex, Sending, TrafficKind};
+use bufferscope_scenario::{NodeIndex, Sending};
 
 use super::connection::{Connection, Id, Opening};
 use super::connections::Connections;
@@ -36,7 +36,7 @@ struct Opened {
     remember: [bool; 2],
     /// Seeds for the two ends of each connection.
     seeds: Random,
-    /// Whether each connection has an account of its own.
+    /// Whether each connection has an account of its own. There may be millions of pages, so they share one.
     separate_accounts: bool,
     /// The slot of each connection in the table, by its number (the first is 1). Once a connection is forgotten, its
     /// slot may be reused.
@@ -74,7 +74,7 @@ impl Streams {
             configs: [client, server].map(|node| setup.config(node, sending)),
             remember: [client, server].map(|node| setup.scenario.nodes[usize::from(node)].tcp.remember_ssthresh),
             seeds: Random::new(seed, Stream::Congestion(index)),
-            separate_accounts: has_separate_accounts(&traffic.kind),
+            separate_accounts: traffic.kind.connections_are_flows(),
             connection_slots: Vec::new(),
         };
         let streams = Self { program, opened, slots: setup.slots };
@@ -212,15 +212,6 @@ impl<S: Sink> Sockets for SimSockets<'_, '_, S> {
         let row = self.opened.row(transfer);
         self.world.recording.recorder.transfer(row);
         Ok(())
-    }
-}
-
-/// There may be millions of pages, so they share an account. Transfers also share one if a flow makes several of them.
-fn has_separate_accounts(kind: &TrafficKind) -> bool {
-    match kind {
-        TrafficKind::Tcp(tcp) => tcp.transfers == 1,
-        TrafficKind::Bittorrent(_) => true,
-        _ => false,
     }
 }
 

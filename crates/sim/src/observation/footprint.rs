@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::mem::size_of;
 
 use bufferscope_scenario::sizes::MTU_BYTES;
-use bufferscope_scenario::{Limit, NodeIndex, Port as PortParameters, Scenario, Table, Traffic, TrafficKind};
+use bufferscope_scenario::{Demand, Limit, NodeIndex, Port as PortParameters, Scenario, Table, Traffic};
 use serde::Serialize;
 
 use crate::SimError;
@@ -141,55 +141,27 @@ impl Load {
             let grown = initial.checked_shl(doublings.min(40) as u32).unwrap_or(u64::MAX);
             most_bytes.div_ceil(u64::from(tcp::Config::DEFAULT.mss_bytes)).min(grown.max(initial))
         };
-        match &traffic.kind {
-            TrafficKind::Tcp(tcp) => {
-                let flows = u64::from(tcp.flows);
-                let window = tcp.sending.window_packets.map_or_else(|| window(tcp.bytes), u64::from);
-                let begun = flows * u64::from(tcp.transfers);
-                // The last connection of a flow is still closing when the next begins.
-                let connections = flows * u64::from(tcp.transfers.min(2));
-                Self { connections, senders: flows, begun, sampled: flows, demand: flows * window, ..load }
+        let sampled = traffic.kind.flows().unwrap_or(0).into();
+        match traffic.kind.demand(lasts_ns) {
+            Demand::Connections { at_a_time: connections, senders, begun, window_packets, bytes } => {
+                let window = window_packets.map_or_else(|| window(bytes), u64::from);
+                Self { connections, senders, begun, sampled, demand: senders * window, ..load }
             }
-            TrafficKind::Bittorrent(torrent) => {
-                let peers = u64::from(torrent.peers);
-                let senders = peers.min(u64::from(torrent.unchoked));
-                let demand = senders * window(None);
-                Self { connections: peers, senders, begun: peers, sampled: peers, demand, ..load }
+            Demand::Pages { interval_ns, bytes, connection_bytes, connections: each } => {
+                let pages = lasts_ns.div_ceil(interval_ns);
+                let at_a_time = path_properties.pages_at_a_time(8 * bytes, interval_ns, pages);
+                let connections = at_a_time.saturating_mul(each);
+                let demand = connections.saturating_mul(window(Some(connection_bytes)));
+                let (senders, sampled) = (connections, connections);
+                Self { connections, senders, begun: pages * each, sampled, demand, ..load }
             }
-            TrafficKind::Web(web) => {
-                let objects = web
-                    .objects
-                    .map_or((0, 1), |o| (u64::from(o.count) * o.bytes, u64::from(o.connections.min(o.count))));
-                let page_bits = 8 * (web.bytes + objects.0);
-                let pages = lasts_ns.div_ceil(web.interval_ns);
-                let at_a_time = path_properties.pages_at_a_time(page_bits, web.interval_ns, pages);
-                let connections = at_a_time.saturating_mul(objects.1);
-                let demand = connections.saturating_mul(window(Some(web.bytes.max(objects.0))));
-                Self {
-                    connections,
-                    senders: connections,
-                    begun: pages * objects.1,
-                    sampled: connections,
-                    demand,
-                    ..load
-                }
+            Demand::Datagrams { streams, rate_bps, payload_bytes, lasts_ns } => {
+                let packet_bits = 8 * (u64::from(payload_bytes) + 28);
+                let bits_per_second = rate_bps / u64::from(payload_bytes.max(1)) * (packet_bits / 8);
+                let demand = per_second(bits_per_second, lasts_ns) / packet_bits + streams;
+                Self { sampled, demand, bits_per_second, packet_bits, is_tcp: false, ..load }
             }
-            TrafficKind::Udp(udp) => {
-                let flows = u64::from(udp.flows);
-                let packet_bits = 8 * (u64::from(udp.payload_bytes) + 28);
-                let bits_per_second = flows * udp.rate_bps / u64::from(udp.payload_bytes) * (packet_bits / 8);
-                let demand = per_second(bits_per_second, lasts_ns) / packet_bits + flows;
-                Self { sampled: flows, demand, bits_per_second, packet_bits, is_tcp: false, ..load }
-            }
-            TrafficKind::Netalyzr(test) => {
-                let packet_bits = 8 * (u64::from(test.payload_bytes) + 28);
-                let bits_per_second = test.rate_bps / u64::from(test.payload_bytes.max(1)) * (packet_bits / 8);
-                let demand = per_second(bits_per_second, test.load_ns) / packet_bits + 1;
-                Self { demand, bits_per_second, packet_bits, is_tcp: false, ..load }
-            }
-            TrafficKind::Ping(_) | TrafficKind::Voip(_) | TrafficKind::Dns(_) | TrafficKind::Irtt(_) => {
-                Self { is_tcp: false, bits_per_second: 0, ..load }
-            }
+            Demand::Little => Self { is_tcp: false, bits_per_second: 0, ..load },
         }
     }
 
