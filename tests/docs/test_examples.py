@@ -42,6 +42,15 @@ def test_a_call_beside_an_upload_is_as_good_as_the_queue_is_short(tmp_path: Path
     assert deep["voip.call.delay_ms"] == pytest.approx(deep["rtt.mean_ms"] - 15, rel=0.05)
 
 
+def test_a_game_beside_an_upload_has_late_ticks_unless_its_packets_overtake_the_queue(tmp_path: Path) -> None:
+    found = by_labels("game-beside-upload", tmp_path)
+    # 100 packets of 1514 bytes take 242 ms at 5 Mbit/s, and CUBIC keeps at least 70 % of them: far more than a tick.
+    assert found["tail-drop",]["game.game.late_percent"] > 90
+    # A flow that sends little waits for the packet on the wire: 2.4 ms.
+    assert found["fq-codel",]["game.game.late_percent"] == 0
+    assert found["fq-codel",]["game.game.loss_percent"] == 0
+
+
 def test_a_mark_for_what_waits_in_the_sender_costs_delay_only_there(tmp_path: Path) -> None:
     found = by_labels("send-buffer", tmp_path)
     marked, unbounded = found["16kb",], found["1gb",]

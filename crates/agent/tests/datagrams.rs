@@ -85,6 +85,24 @@ fn a_call_has_its_delay_each_way_and_a_row_for_each_packet() {
 }
 
 #[test]
+fn a_game_has_a_row_for_each_tick_of_each_end() {
+    if !has_shaper() {
+        return;
+    }
+    judged(r#"{ name = "game", kind = "game", from = "h1", to = "h2" }"#, |report, doubts| {
+        for stream in ["game/1", "game/2"] {
+            let seq = report.of(Table::Probes, "probe", stream, "seq");
+            assert_eq!(seq, (0..256).collect::<Vec<_>>(), "{stream}: 64 a second for 4 s");
+            let mut delays = report.of(Table::Probes, "probe", stream, "owd_up_ns");
+            delays.sort_unstable();
+            // 10 ms of propagation, and at most 0.14 ms of transmission; a millisecond is allowed for the machine.
+            assert!(delays[0] >= 10_000_000, "{stream}: {} ns", delays[0]);
+            doubts.unless(delays[128] < 11_000_000, format!("{stream}: {} ns", delays[128]));
+        }
+    });
+}
+
+#[test]
 fn a_call_over_a_full_queue_loses_packets_which_have_rows() {
     if !has_shaper() {
         return;

@@ -42,6 +42,7 @@ programs! {
         voip::Voip,
         dns::Dns,
         irtt::Irtt,
+        game::Game,
         netalyzr::Netalyzr,
     }
 }

@@ -69,5 +69,5 @@ function ownerOf(kinds: Map<string, string>, name: string): string {
 
 function isProbe(kinds: Map<string, string>, name: string): boolean {
   const kind = kinds.get(ownerOf(kinds, name));
-  return kind === "ping" || kind === "irtt" || kind === "dns" || kind === "voip";
+  return kind === "ping" || kind === "irtt" || kind === "dns" || kind === "voip" || kind === "game";
 }

@@ -13,6 +13,7 @@ FILES = (
     "fairness",
     "loss",
     "voip",
+    "game",
     "queues",
     "wifi",
     "sojourns",

@@ -71,6 +71,8 @@ def _times(scenario: Scenario) -> Iterator[str]:
 def _calls(scenario: Scenario) -> Iterator[str]:
     for entry in traffic_named(scenario, "voip"):
         yield from (f"voip.{entry['name']}.{what}" for what in ("mos", "delay_ms", "loss_percent"))
+    for entry in traffic_named(scenario, "game"):
+        yield from (f"game.{entry['name']}.{what}" for what in ("late_percent", "loss_percent"))
     for entry in traffic_named(scenario, "udp"):
         yield f"loss.{entry['name']}_percent"
 

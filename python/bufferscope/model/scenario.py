@@ -351,6 +351,16 @@ class IrttTraffic(_Served):
     timeout_ns: int
 
 
+class GameTraffic(_Served):
+    """An online game."""
+
+    kind: Literal["game"]
+    tick_ns: int
+    command_bytes: int
+    update_bytes: int
+    late_ns: int
+
+
 class NetalyzrTraffic(_Served):
     """A test of the path's buffers."""
 
@@ -372,6 +382,7 @@ Traffic = (
     | DnsTraffic
     | BittorrentTraffic
     | IrttTraffic
+    | GameTraffic
     | NetalyzrTraffic
 )
 """An entry of the file's `[[traffic]]`, or a part of one: then a dot follows the name of the entry."""

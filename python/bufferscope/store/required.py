@@ -187,11 +187,18 @@ class RequiredEchoes(TypedDict):
     payload_bytes: Whole
 
 
+class RequiredTicks(TypedDict):
+    """Traffic of packets that are late after some time."""
+
+    late_ns: Whole
+
+
 TRAFFIC: Mapping[str, type] = {
     "tcp": RequiredFlows,
     "udp": RequiredPackets,
     "ping": RequiredEchoes,
     "irtt": RequiredEchoes,
+    "game": RequiredTicks,
     "netalyzr": RequiredPackets,
 }
 """What the metrics and findings of each kind of traffic need besides; other kinds need nothing else."""

@@ -289,6 +289,7 @@ kinds! {
         dns::Dns(DnsTraffic),
         bittorrent::Bittorrent(BittorrentTraffic),
         irtt::Irtt(IrttTraffic),
+        game::Game(GameTraffic),
         netalyzr::Netalyzr(NetalyzrTraffic),
     }
     tests {

@@ -145,6 +145,21 @@ fn a_call_takes_the_time_worked_out_by_hand_each_way() {
 }
 
 #[test]
+fn a_game_sends_a_packet_each_way_at_each_tick() {
+    let game = "[[traffic]]\nname = 'game'\nkind = 'game'\nfrom = 'h1'\nto = 'h2'\n";
+    let sink = run(&dumbbell("10s", "rate = '1mbit'\nreverse = { rate = '2mbit', delay = '30ms' }", game), 1).output;
+    // 40 bytes of payload and 42 of headers: 0.656 ms at 1 Mbit/s. 128 and 42: 0.68 ms at 2 Mbit/s.
+    for (stream, least_ns) in [("game/1", 10 * MS + 656_000), ("game/2", 35 * MS + 680_000)] {
+        let owd = numbers_where(&sink, Table::Probes, "owd_up_ns", ("probe", stream));
+        assert_eq!(owd.len(), 640, "64 packets a second");
+        assert!(owd.iter().all(|owd| (least_ns..least_ns + HOST_LATENCY).contains(owd)), "{stream}: {owd:?}");
+        let sent = numbers_where(&sink, Table::Probes, "sent_ns", ("probe", stream));
+        let gaps = sent.windows(2).map(|pair| pair[1] - pair[0]);
+        assert!(gaps.into_iter().all(|gap| gap.abs_diff(15_625_000) < 50_000), "{stream}: every 15.625 ms");
+    }
+}
+
+#[test]
 fn packets_of_a_call_that_are_dropped_have_rows_without_delay() {
     let text = "rate = '1mbit'\nqueue = { qdisc = 'pfifo', limit = '5p' }";
     let summary = run(&dumbbell("10s", text, &format!("{CALL}{}", udp("rate = '2mbit'"))), 1);
