@@ -1,5 +1,5 @@
 use super::*;
-use crate::traffic::{DnsTraffic, UdpTraffic};
+use crate::traffic::UdpTraffic;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
