@@ -38,8 +38,8 @@ fn tick() -> Interval {
     Interval::new(15_625_000)
 }
 
-/// The mean payload that a server of Counter-Strike receives: Feng et al., "Provisioning on-line games: a traffic
-/// analysis of a busy Counter-Strike server", IMW 2002, rounded.
+/// The mean payload that a server of Counter-Strike receives, rounded: Feng, Chang, Feng and Walpole, "Provisioning on-line
+/// games", IMW 2002.
 fn command() -> DatagramSize {
     DatagramSize::new(40)
 }
