@@ -21,7 +21,7 @@ pub(crate) struct TrafficSources(Vec<Source>);
 /// One entry of the scenario's traffic.
 #[derive(Debug)]
 enum Source {
-    Ping(Ping),
+    Ping(Box<Ping>),
     Streams(Box<Streams>),
     Datagrams(Box<Datagrams>),
 }
@@ -194,7 +194,7 @@ impl TrafficSources {
 impl Source {
     fn new(setup: &Setup<'_>, net: &mut Network) -> Self {
         match Programs::of(&setup.traffic.kind) {
-            Programs::Ping(parameters) => Self::Ping(Ping::new(setup, parameters, net)),
+            Programs::Ping(parameters) => Self::Ping(Box::new(Ping::new(setup, parameters, net))),
             Programs::Datagrams => Self::Datagrams(Box::new(Datagrams::new(setup, net))),
             Programs::Streams => Self::Streams(Box::new(Streams::new(setup, net))),
         }
