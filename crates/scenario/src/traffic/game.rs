@@ -44,7 +44,7 @@ fn command() -> DatagramSize {
     DatagramSize::new(40)
 }
 
-/// The mean payload that it sends to each player (the same), rounded.
+/// About the mean payload that it sends to each player, 130 bytes (the same).
 fn update() -> DatagramSize {
     DatagramSize::new(128)
 }
