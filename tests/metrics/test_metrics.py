@@ -6,6 +6,7 @@ import re
 import polars as pl
 import pytest
 from handmade import (
+    GAME,
     IRTT,
     MS,
     MSS,
@@ -484,7 +485,7 @@ def _run_with_everything() -> HandmadeRun:
     queues[-1] |= {"sent_packets": 1, "airtime_ns": MS, "transmissions": 1}
     traffic = {
         "bulk": TCP, "newcomer": TCP | {"start_ns": SECOND // 2}, "ping": PING, "web": WEB, "udp": UDP, "call": VOIP,
-        "irtt": IRTT, "test": NETALYZR,
+        "game": GAME, "irtt": IRTT, "test": NETALYZR,
     }  # fmt: skip
     two_epochs = [
         row | {"state": "recovery" if n % 3 == 2 else "open"}
@@ -493,7 +494,12 @@ def _run_with_everything() -> HandmadeRun:
     return HandmadeRun(
         {**scenario(traffic, duration_s=1), "wifi": [{"stations": [{"link": 1}]}]},
         {
-            "probes": [*probes([10, 20]), {"probe": "irtt", "rtt_ns": MS}, {"probe": "call/1", "owd_up_ns": MS}],
+            "probes": [
+                *probes([10, 20]),
+                {"probe": "irtt", "rtt_ns": MS},
+                {"probe": "call/1", "owd_up_ns": MS},
+                {"probe": "game/1", "owd_up_ns": MS},
+            ],
             "flows": _samples("bulk/1", [0, 1000], cwnd_bytes=[MSS, MSS], busy_ns=[0, SECOND])
             + _samples("udp/1", [0, 1000], lost=[0, 1])
             + two_epochs,

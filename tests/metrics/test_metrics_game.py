@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-from handmade import MS, HandmadeRun, Rows, scenario
+from handmade import GAME, MS, HandmadeRun, Rows, scenario
 
 from bufferscope import metrics
-
-GAME = {"kind": "game", "tick_ns": 10 * MS, "command_bytes": 40, "update_bytes": 128, "late_ns": 10 * MS}
 
 
 def ticks(delays_ms: Sequence[float | None], stream: int = 1) -> Rows:

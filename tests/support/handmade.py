@@ -70,6 +70,7 @@ UDP = {
     "kind": "udp", "flows": 1, "rate_bps": 1_000_000, "payload_bytes": 1000, "pattern": "constant", "on_off": None
 }  # fmt: skip
 VOIP = {"kind": "voip", "both_ways": True}
+GAME = {"kind": "game", "tick_ns": 10 * MS, "command_bytes": 40, "update_bytes": 128, "late_ns": 10 * MS}
 DNS = {
     "kind": "dns", "interval_ns": SECOND, "pattern": "constant", "request_bytes": 44, "response_bytes": 108,
     "timeout_ns": 5 * SECOND, "attempts": 2,
