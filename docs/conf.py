@@ -4,8 +4,10 @@ import re
 import sys
 import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sphinx.application import Sphinx
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx  # the tests of these functions have no Sphinx
 
 sys.path.append(str(Path(__file__).parent.parent / "scripts"))
 import pictures
@@ -51,13 +53,13 @@ def _opening(picture: re.Match[str]) -> str:
 PICTURE = re.compile(r"^!\[[^]]*\]\(pictures/(?P<name>[\w/-]+\.svg)\)$", re.MULTILINE)
 
 
-def _linked(_app: Sphinx, page: str, source: list[str]) -> None:
+def _linked(_app: "Sphinx", page: str, source: list[str]) -> None:
     """Link to the explorer."""
     if page == "explorer":
         source[0] = source[0].replace("<!-- the explorer -->", f'<p><a href="{EXPLORER}">Open the explorer</a></p>')
     source[0] = PICTURE.sub(_opening, source[0])
 
 
-def setup(app: Sphinx) -> None:
+def setup(app: "Sphinx") -> None:
     """Called by Sphinx."""
     app.connect("source-read", _linked)

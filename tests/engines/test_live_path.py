@@ -83,7 +83,9 @@ def test_the_planted_queues_are_named(
 def test_the_added_delay_is_at_most_that_of_the_full_queue(measured: tuple[Path, Mapping[str, Any]]) -> None:
     metrics = measured[1]["runs"][0]["metrics"]
     for phase, full_ms in FULL_MS.items():
-        added_ms = metrics[f"live.{phase}.added.p95_ms"]
+        # Lost echoes count as longer than all others; a full queue may drop more than 5 % of them.
+        p95_ms = metrics[f"live.{phase}.added.p95_ms"]
+        added_ms = metrics[f"live.{phase}.added.max_ms"] if p95_ms is None else p95_ms
         # A busy machine delays single probes only, and the queue is nearly full for a twentieth of the time.
         assert 0.7 * full_ms < added_ms < 1.3 * full_ms, phase
 

@@ -38,7 +38,7 @@ struct Entry {
 enum Kind {
     /// Its flows carry data.
     Carrying,
-    /// A call: its packets have one-way delays.
+    /// A call or a game: its packets have one-way delays.
     Call,
     Other,
 }

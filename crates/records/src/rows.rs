@@ -54,9 +54,9 @@ macro_rules! row {
 }
 
 row! {
-    /// One probe sent, or one packet of a call. A lost probe or packet has a row, too.
+    /// One probe sent, or one packet of a call or a game. A lost probe or packet has a row, too.
     ProbeRow in Probes {
-        /// The entry of traffic that sent it. For a call, the stream: `<traffic>/1` from its `from`, `<traffic>/2` from
+        /// The entry of traffic that sent it. For a call or a game, the stream: `<traffic>/1` from its `from`, `<traffic>/2` from
         /// its `to`.
         probe: Name,
         /// Counts the probes of this entry, or the packets of this stream.
@@ -66,7 +66,8 @@ row! {
         /// Time from sending to the arrival of the answer; `None`: lost, or not answered in time, or a packet of a kind
         /// that is not answered.
         rtt_ns: Option<u64>,
-        /// One-way delay of the request or packet, if the engine knows it. It is always known for a packet of a call,
+        /// One-way delay of the request or packet, if the engine knows it. It is always known for a packet of a call
+        /// or a game,
         /// where `None` means lost.
         owd_up_ns: Option<u64>,
         /// One-way delay of the answer, if the engine knows it.

@@ -42,8 +42,7 @@ const OTHERS: f64 = 0.5;
 /// An acknowledgement of 78 bytes for every second segment of 1448 bytes: the part of the goodput that returns.
 const ACKNOWLEDGEMENTS: f64 = 78.0 / (2.0 * 1448.0);
 /// Congestion controls that keep queues short.
-const LOW_DELAY: [&str; 12] =
-    ["bbr", "bbr1", "bbr2", "bbr3", "vegas", "nv", "westwood", "dctcp", "prague", "cdg", "lp", "ledbat"];
+const LOW_DELAY: [&str; 11] = ["bbr", "bbr1", "bbr2", "bbr3", "vegas", "nv", "dctcp", "prague", "cdg", "lp", "ledbat"];
 
 /// The outcome, and the directions whose queue is to be located.
 #[derive(Debug)]

@@ -170,13 +170,13 @@ export interface FlowSeries {
   retransmits: Float64Array;
 }
 
-/** Probes and packets of calls, in the order in which their outcome was known. All are kept up to a stated number. */
+/** Probes, and packets of calls and games, in the order in which their outcome was known. All are kept up to a stated number. */
 export interface ProbeSeries {
   /** When it was sent. */
   t_ns: Float64Array;
-  /** NaN: lost, or of a kind that is not answered (the packets of a call). */
+  /** NaN: lost, or of a kind that is not answered (the packets of a call or a game). */
   rtt_ns: Float64Array;
-  /** One-way delay of the request or the call's packet; NaN: lost or not known. */
+  /** One-way delay of the request or of the packet of a call or a game; NaN: lost or not known. */
   owd_ns: Float64Array;
 }
 
@@ -265,9 +265,9 @@ export interface Summary {
     name: string;
     /** Payload delivered by its flows; null if it has none. */
     goodput_bps: number | null;
-    /** Round-trip times (for a call: one-way delays) of its probes; null if it has none that were answered. */
+    /** Round-trip times (for a call or a game: one-way delays) of its probes; null if it has none that were answered. */
     rtt_ms: Quantiles | null;
-    /** Share of its probes, or of the call's packets, that were lost; null if it has none. */
+    /** Share of its probes, or of the packets of a call or a game, that were lost; null if it has none. */
     loss: number | null;
     /** Times of its finished transfers, and how many were not finished; null if it has none. */
     transfer_ms: Quantiles | null;

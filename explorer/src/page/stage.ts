@@ -7,7 +7,7 @@ import type { Flows } from "./flows";
 import type { Run } from "./run";
 import { Place, type Track } from "./track";
 
-const FAIR = new Set(["fq_codel", "fq_pie", "fq", "sfq", "cake", "dualpi2", "drr"]);
+const FAIR = new Set(["fq_codel", "fq_pie", "fq", "sfq", "cake", "dualpi2"]);
 const MOST_LANES = 6;
 const LARGEST_CELL = 24;
 const SMALL_BYTES = 300;

@@ -49,7 +49,7 @@ def _entries(batch: Batch) -> pl.LazyFrame:
     Metric(
         "goodput.total_mbit",
         "Mbit/s",
-        "Payload acknowledged (for udp, arrived) per second, all flows of tcp, web and udp together.",
+        "Payload acknowledged (for udp, arrived) per second, all flows of tcp, web, bittorrent and udp together.",
         SOURCE,
         _rate,
         heading="goodput (Mbit/s)",
@@ -99,7 +99,7 @@ def _jain() -> Measured:
     Metric(
         "goodput.jain",
         "",
-        "Jain's fairness index of the bulk TCP connections' goodput: 1 is equal.",
+        "Jain's fairness index of the goodput of the bulk TCP connections that were established: 1 is equal.",
         SOURCE,
         _jain,
         heading="Jain's index",

@@ -18,7 +18,7 @@ PERCENTILES = (5, 50, 95, 99)
 
 
 def is_echo() -> pl.Expr:
-    """Whether a `ping` or `irtt` sent the probe. Packets of calls are no echoes: they have no answer.
+    """Whether a `ping` or `irtt` sent the probe. Packets of calls and games are no echoes: they have no answer.
 
     The names of their probes have a slash, as in `<traffic>/1`.
     """

@@ -71,9 +71,10 @@ impl ChildEnv {
         attempt("have file systems of its own", unshare(CloneFlags::CLONE_NEWNS))?;
         let nothing = None::<&CStr>;
         attempt(
-            "have file systems of its own",
+            "keep its mounts to itself",
             mount(nothing, c"/", nothing, MsFlags::MS_REC | MsFlags::MS_SLAVE, nothing),
         )?;
+        // Before /sys is mounted anew, because the files are prepared on a file system that hides it.
         for (path, content) in &self.files {
             attempt("see the hosts' names", replace(path, content))?;
         }

@@ -10,7 +10,9 @@ pub(crate) fn read() -> io::Result<u64> {
 
 /// Two heading lines, then `name: ` and eight numbers for each direction; the fourth of these is the drops.
 fn parse(text: &str) -> Option<u64> {
-    text.lines().skip(2).try_fold(0_u64, |sum, line| {
+    let mut lines = text.lines();
+    lines.nth(1).filter(|heading| heading.contains("drop"))?;
+    lines.try_fold(0_u64, |sum, line| {
         let (_, numbers) = line.rsplit_once(':')?;
         let numbers: Vec<u64> = numbers.split_ascii_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
         sum.checked_add(*numbers.get(3)?)?.checked_add(*numbers.get(11)?)

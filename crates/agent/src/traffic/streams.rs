@@ -57,7 +57,8 @@ impl Streams {
             return Ok(());
         }
         if let Some(Planned { program, at_ns }) = &mut self.programs[index] {
-            *at_ns = None;
+            // A timer that an earlier plan has replaced fires, too.
+            at_ns.take_if(|at_ns| *at_ns <= context.now_ns());
             let mut sockets = KernelSockets { traffic: index, tcp: &mut self.tcp, context };
             while program.next_ns().is_some_and(|next_ns| next_ns <= sockets.context.now_ns()) {
                 program.on_time(sockets.context.now_ns(), &mut sockets)?;

@@ -119,7 +119,7 @@ impl Flow {
             from,
             to,
             first_ns: t_ns,
-            next_sample_ns: (t_ns / interval_ns + 1) * interval_ns,
+            next_sample_ns: (t_ns.div_euclid(interval_ns) + 1) * interval_ns,
             halves: Halves::default(),
             kinds: Kinds::default(),
         }
@@ -132,7 +132,7 @@ impl Flow {
             return [None; 2];
         }
         let first = self.next_sample_ns;
-        let last = t_ns / interval_ns * interval_ns;
+        let last = t_ns.div_euclid(interval_ns) * interval_ns;
         self.next_sample_ns = last + interval_ns;
         [Some(first), (last > first).then_some(last)]
     }

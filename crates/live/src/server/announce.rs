@@ -79,8 +79,7 @@ fn by_port(listening: &[SocketAddr]) -> Vec<(u16, Vec<IpAddr>)> {
 
 fn service(port: u16, addresses: &[IpAddr]) -> mdns_sd::Result<ServiceInfo> {
     let host = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
-    let host: String = host.unwrap_or_default().chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
-    let host = if host.is_empty() { "server".to_owned() } else { host };
+    let host = label(&host.unwrap_or_default());
     // Its own name: the machine's may be announced by another program.
     let own = format!("{host}-bufferscope.local.");
     let instance = format!("bufferscope on {host}, port {port}");
@@ -88,9 +87,25 @@ fn service(port: u16, addresses: &[IpAddr]) -> mdns_sd::Result<ServiceInfo> {
     Ok(if addresses.is_empty() { service.enable_addr_auto() } else { service })
 }
 
+/// A machine's name without its domain, as a part of labels: these have at most 63 bytes (RFC 1035, section 2.3.4), of which
+/// the instance's other words and its port take 27.
+fn label(host: &str) -> String {
+    let first = host.split('.').next().unwrap_or_default();
+    let label: String = first.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(63 - 27).collect();
+    if label.is_empty() { "server".to_owned() } else { label }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_label_is_the_first_part_of_a_name_and_leaves_room_for_the_rest() {
+        assert_eq!(label("pc.example.org"), "pc");
+        assert_eq!([label(""), label(".example.org"), label("..")], ["server"; 3]);
+        let long = label(&"ip-10-0-0-1-".repeat(9));
+        assert_eq!(format!("bufferscope on {long}, port 47300").len(), 63);
+    }
 
     #[test]
     fn a_port_is_announced_with_its_addresses_or_with_all() {

@@ -1,8 +1,8 @@
 //! Queueing disciplines, and the list of them. Each has one file with everything that is known about it outside the
 //! simulator.
 //!
-//! The loader, the plan, the agent, the simulator, the property tests and Python all use the list, and none of them
-//! names a discipline. What a discipline does with packets in the simulator is in its file there.
+//! The loader, the plan, the agent, the simulator, the property tests and Python all use the list, and add
+//! nothing for a new discipline. What a discipline does with packets in the simulator is in its file there.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -354,7 +354,7 @@ impl Qdisc {
         1 + inner.max().unwrap_or(0)
     }
 
-    /// Any discipline without inner ones, to be the inner one of another.
+    /// One of some disciplines without inner ones, to be the inner one of another.
     #[cfg(feature = "testing")]
     fn any_inner() -> proptest::strategy::BoxedStrategy<Self> {
         use proptest::prelude::*;
