@@ -19,6 +19,8 @@ use crate::wire::token::Token;
 
 /// Bytes on the way between the two ends of a connection.
 const PIPE_BYTES: usize = 64 * 1024;
+/// The test ends then, as its control connection would end it.
+const TEST_SECONDS: u64 = 5;
 /// Bytes of load that a test may use.
 const LOAD_BYTES: u64 = 256 * 1024;
 /// Every connection has ended by then, whatever was sent on it.
@@ -55,7 +57,7 @@ fn socket() -> io::Result<OwnedFd> {
 
 /// A server for everybody that answers other people's programs too, and has one session: that of the client, with the number 1 and
 /// a key of zeros, whose phase has load in both directions.
-fn server(from: SocketAddr) -> io::Result<Arc<Server>> {
+fn server(from: SocketAddr) -> io::Result<(Arc<Server>, Arc<Session>)> {
     static IDENTITY: OnceLock<Identity> = OnceLock::new();
     let identity = match IDENTITY.get() {
         Some(identity) => identity,
@@ -64,7 +66,7 @@ fn server(from: SocketAddr) -> io::Result<Arc<Server>> {
             IDENTITY.get_or_init(|| generated)
         }
     };
-    let session = SessionLimits { seconds: 5, flows: 4, bytes: LOAD_BYTES, rate_bps: None };
+    let session = SessionLimits { seconds: TEST_SECONDS, flows: 4, bytes: LOAD_BYTES, rate_bps: None };
     let settings = Settings {
         compatible: true,
         limits: Limits { session, silence: Duration::from_secs(1), ..Limits::default() },
@@ -75,15 +77,15 @@ fn server(from: SocketAddr) -> io::Result<Arc<Server>> {
     let server = Arc::new(Server::new(settings, token, acceptor, Accounts::default(), None)?);
     let own = Arc::new(Session::new(SessionId(1), [0; 16], from.ip(), session, None));
     own.state().begin(PhaseKind::Both);
-    server.sessions.lock().insert(own.id, own);
-    Ok(server)
+    server.sessions.lock().insert(own.id, Arc::clone(&own));
+    Ok((server, own))
 }
 
 /// Sends these bytes on one connection, with a pause for each `<pause>` in them, and leaves it open; returns what the server
 /// sends until it ends it. The time of the runtime should be a paused one.
 pub async fn http(bytes: &[u8], how: Http) -> io::Result<Vec<u8>> {
     let from = SocketAddr::from(([192, 0, 2, 1], 40_000));
-    let server = server(from)?;
+    let (server, session) = server(from)?;
     let pass = server.gate.enter(from.ip(), None).expect("it is the first connection");
     let (near, far) = tokio::io::duplex(PIPE_BYTES);
     let socket = socket()?;
@@ -111,7 +113,11 @@ pub async fn http(bytes: &[u8], how: Http) -> io::Result<Vec<u8>> {
         let mut reader = (&mut reader).take(MOST_BYTES);
         let _ = reader.read_to_end(&mut found).await;
     };
-    let ended = tokio::time::timeout(PATIENCE, async { tokio::join!(serving, asking, reading) }).await;
+    let testing = async {
+        tokio::time::sleep(Duration::from_secs(TEST_SECONDS)).await;
+        session.end();
+    };
+    let ended = tokio::time::timeout(PATIENCE, async { tokio::join!(serving, asking, reading, testing) }).await;
     assert!(ended.is_ok(), "a connection is still open after {PATIENCE:?}");
     assert_eq!(server.gate.count(), 0, "connections that have ended are counted");
     Ok(found)
@@ -178,6 +184,8 @@ mod tests {
             assert_eq!(first(name), [101], "{name}");
         }
         assert_eq!([first("page"), first("samples"), first("upload")], [vec![200, 200], vec![200], vec![200, 200]]);
+        // An upload that never ends is cut off some time after its test.
+        assert_eq!(first("upload-unfinished"), [200]);
         assert_eq!(first("responsiveness"), [200; 4]);
         assert_eq!(first("cloudflare"), [204, 200, 200, 200]);
         assert_eq!(first("librespeed"), [200; 4]);
