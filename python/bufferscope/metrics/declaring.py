@@ -5,6 +5,7 @@ Reading declarations loads no library for data, so it is cheap to ask which metr
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -56,7 +57,7 @@ class Metric(Definition):
 
 
 @dataclass(frozen=True, eq=False)
-class Query:
+class Query(ABC):
     """Metrics that are computed together, for all runs of a batch."""
 
     metrics: Sequence[Metric]
@@ -64,12 +65,12 @@ class Query:
     reads: Mapping[str, Sequence[str]]
     """The tables of the records that it reads, with the columns."""
 
+    @abstractmethod
     def measure(self, batch: Batch, percent: int | None = None) -> pl.LazyFrame | None:
         """The metrics in the form of `long`; of percentiles the usual ones, or only this one.
 
         None if no run of the batch has any.
         """
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)

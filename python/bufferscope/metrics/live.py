@@ -32,7 +32,18 @@ class LiveMetric(Metric):
     value: Callable[[Any], Number]
 
 
-def _spread(name: str, meaning: str, heading: str, spread: Callable[[Any], Spread]) -> Iterator[LiveMetric]:
+ENDINGS = {"_ms": " (ms)", "_mbit": " (Mbit/s)", "_s": " (s)", "_kb": " (kB)", "_percent": " (%)"}
+"""How the unit at the end of a name is written at the head of a column."""
+
+
+def _metric(name: str, unit: str, meaning: str, value: Callable[[Any], Number]) -> LiveMetric:
+    """The head of its column has the words of its name."""
+    ending = next((each for each in ENDINGS if name.endswith(each)), "")
+    words = name.removeprefix(PREFIX).removesuffix(ending).replace(".", " ")
+    return LiveMetric(name, unit, meaning, SOURCE, value, heading=words + ENDINGS.get(ending, ""))
+
+
+def _spread(name: str, meaning: str, spread: Callable[[Any], Spread]) -> Iterator[LiveMetric]:
     """Percentiles and the longest; one that falls among lost probes is infinite."""
 
     def percentile(percent: int) -> Callable[[Any], Number]:
@@ -43,29 +54,16 @@ def _spread(name: str, meaning: str, heading: str, spread: Callable[[Any], Sprea
         return value
 
     for percent in (50, 95, 99):
-        yield LiveMetric(
-            f"{name}.p{percent}_ms",
-            "ms",
-            f"{percent}th percentile of {meaning}, lost echoes as +inf; of live measurements only.",
-            SOURCE,
-            percentile(percent),
-            heading=f"{heading} p{percent} (ms)",
-        )
-    yield LiveMetric(
-        f"{name}.max_ms",
-        "ms",
-        f"The largest of {meaning}, without lost echoes.",
-        SOURCE,
-        lambda part: (spread(part)["max_ns"], MS),
-        heading=f"{heading} max (ms)",
-    )
+        about = f"{percent}th percentile of {meaning}, lost echoes as +inf; of live measurements only."
+        yield _metric(f"{name}.p{percent}_ms", "ms", about, percentile(percent))
+    about = f"The largest of {meaning}, without lost echoes."
+    yield _metric(f"{name}.max_ms", "ms", about, lambda part: (spread(part)["max_ns"], MS))
 
 
 OF_MEASUREMENT = (
     *_spread(
         "live.idle.rtt",
         "the round-trip times of the echoes before the load",
-        "idle rtt",
         lambda verdict: verdict["idle"]["rtt"],
     ),
 )
@@ -73,102 +71,79 @@ OF_PHASE = (
     *_spread(
         "live.<phase>.rtt",
         "the round-trip times of a phase's echoes under load",
-        "<phase> rtt",
         lambda phase: phase["numbers"]["loaded"],
     ),
     *_spread(
         "live.<phase>.added",
         "these round-trip times minus the idle median",
-        "<phase> added",
         lambda phase: phase["numbers"]["added"],
     ),
-    LiveMetric(
+    _metric(
         "live.<phase>.sent",
         "probes",
         "Echoes sent under load in a phase.",
-        SOURCE,
         lambda phase: (phase["numbers"]["loaded"]["count"], 1.0),
-        heading="<phase> sent",
     ),
-    LiveMetric(
+    _metric(
         "live.<phase>.lost",
         "probes",
         "Those of them that were lost.",
-        SOURCE,
         lambda phase: (phase["numbers"]["loaded"]["lost"], 1.0),
-        heading="<phase> lost",
     ),
-    LiveMetric(
+    _metric(
         "live.<phase>.rpm",
         "1/min",
         "Responsiveness of a phase, in round trips per minute.",
-        SOURCE,
         lambda phase: (phase["rpm"]["rpm"], 1.0),
-        heading="<phase> rpm",
     ),
 )
 OF_DIRECTION = (
     *_spread(
         "live.<phase>.<direction>.added",
         "the change of the one-way delay over the idle median",
-        "<phase> <direction> added",
         lambda direction: direction["added"],
     ),
-    LiveMetric(
+    _metric(
         "live.<phase>.<direction>.loss_percent",
         "%",
         "Echoes that were lost in this direction, of those sent.",
-        SOURCE,
         lambda direction: (direction["loss"], PERCENT),
-        heading="<phase> <direction> loss (%)",
     ),
-    LiveMetric(
+    _metric(
         "live.<phase>.<direction>.goodput_mbit",
         "Mbit/s",
         "Mean goodput at the receiver, without the first fifth of the phase (at most 2 s).",
-        SOURCE,
         lambda direction: (_of(direction["goodput"], "mean_bps"), MBIT),
-        heading="<phase> <direction> goodput (Mbit/s)",
     ),
-    LiveMetric(
+    _metric(
         "live.<phase>.<direction>.goodput_p10_mbit",
         "Mbit/s",
         "The lowest decile of goodput in steps of 1 s.",
-        SOURCE,
         lambda direction: (_of(direction["goodput"], "p10_bps"), MBIT),
-        heading="<phase> <direction> goodput_p10 (Mbit/s)",
     ),
-    LiveMetric(
+    _metric(
         "live.<phase>.<direction>.fill_s",
         "s",
         "From the start of the load to 80 % of the later median delay.",
-        SOURCE,
         lambda direction: (direction["fill_ns"], S),
-        heading="<phase> <direction> fill (s)",
     ),
-    LiveMetric(
+    _metric(
         "live.<phase>.<direction>.standing_ms",
         "ms",
         "Median of the added delay once the buffer is full.",
-        SOURCE,
         lambda direction: (_of(direction["buffer"], "delay_ns"), MS),
-        heading="<phase> <direction> standing (ms)",
     ),
-    LiveMetric(
+    _metric(
         "live.<phase>.<direction>.buffer_kb",
         "kB",
         "That delay times the rate of IP packets: the buffer in use.",
-        SOURCE,
         lambda direction: (_of(direction["buffer"], "bytes"), KB),
-        heading="<phase> <direction> buffer (kB)",
     ),
-    LiveMetric(
+    _metric(
         "live.<phase>.<direction>.retransmits_percent",
         "%",
         "Segments of the load that were retransmitted.",
-        SOURCE,
         lambda direction: (_of(direction["load"], "retransmits"), PERCENT),
-        heading="<phase> <direction> retransmits (%)",
     ),
 )
 
