@@ -1,7 +1,7 @@
 //! Feeds what a stranger sends on one connection to a server that has a test for it: HTTP/1.1 or HTTP/2, the page's requests and
 //! WebSockets, and the requests of other people's programs.
 //!
-//! The first byte says which; what follows is sent as it is. The connection must end, whatever was sent, and answers over HTTP/1.1
+//! The first byte chooses the protocol, and all others are sent. The connection must end, whatever was sent, and answers over HTTP/1.1
 //! have whole heads, known statuses and the page's policy.
 
 #![no_main]

@@ -11,11 +11,10 @@ import tomllib
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from explorerpage import LANGUAGES, PAGE, SOURCES, Explorer, texts
+from explorerpage import LANGUAGES, PAGE, SOURCES, Explorer, Opener, opener, texts
 from laboratory import Answer
 from PIL import Image, ImageSequence
 from playwright.sync_api import Browser
@@ -30,21 +29,13 @@ HOME = SOURCES / "presets" / "lines" / "home.toml"
 LONG_RUNS = ("lncc-window", "lncc-surface", "lncc-ring", "lncc-qdisc", "dark-reaction-time", "dark-wifi-shared")
 """Presets whose runs take seconds in a browser."""
 WIDTHS = (200, 320, 360, 768, 1280, 1920, 3840)
-Opener = Callable[..., Explorer]
 
 
 @pytest.fixture(scope="module")
 def opened(chromium: Browser) -> Iterator[Opener]:
     """Opens the page; it may not have complained about anything when all tests are over."""
-    assert PAGE.exists(), "the explorer is not built; run `make explorer`"
-    pages: list[Explorer] = []
-
-    def open_page(*arguments: Any, **options: Any) -> Explorer:
-        pages.append(Explorer(chromium, *arguments, **options))
-        return pages[-1]
-
-    yield open_page
-    assert [problem for page in pages for problem in page.close()] == []
+    with opener(chromium) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -3,13 +3,12 @@
 import json
 import re
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import explorers
 import pytest
-from explorerpage import PAGE, SOURCES, Explorer
+from explorerpage import PAGE, SOURCES, Opener, opener
 from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.browser
@@ -23,21 +22,13 @@ WITHOUT = {
 NO_CANVAS = "HTMLCanvasElement.prototype.getContext = () => null"
 NO_STORAGE = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('blocked') } })"
 NO_ADDRESS = "history.replaceState = () => { throw new DOMException('too often') }"
-Opener = Callable[..., Explorer]
 
 
 @pytest.fixture
 def opened(chromium: Browser) -> Iterator[Opener]:
     """Opens a page in a browser that lacks something. It may not complain about anything."""
-    assert PAGE.exists(), "the explorer is not built; run `make explorer`"
-    pages: list[Explorer] = []
-
-    def open_page(*arguments: Any, **options: Any) -> Explorer:
-        pages.append(Explorer(chromium, *arguments, **options))
-        return pages[-1]
-
-    yield open_page
-    assert [problem for page in pages for problem in page.close()] == []
+    with opener(chromium) as opened:
+        yield opened
 
 
 def _fragment(**document: object) -> str:

@@ -1,6 +1,8 @@
 """The explorer's page in a browser: what a reader does with it, and what it then shows."""
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -112,3 +114,21 @@ class Explorer:
 def texts(language: str) -> dict[str, str]:
     """The page's words in a language."""
     return cast(dict[str, str], json.loads((SOURCES / "texts" / f"{language}.json").read_text(encoding="utf-8")))
+
+
+Opener = Callable[..., Explorer]
+"""Opens a page, with the arguments of `Explorer` after the browser."""
+
+
+@contextmanager
+def opener(browser: Browser) -> Iterator[Opener]:
+    """Opens pages, and closes them at the end; none may have complained about anything."""
+    assert PAGE.exists(), "the explorer is not built; run `make explorer`"
+    pages: list[Explorer] = []
+
+    def open_page(*arguments: Any, **options: Any) -> Explorer:
+        pages.append(Explorer(browser, *arguments, **options))
+        return pages[-1]
+
+    yield open_page
+    assert [problem for page in pages for problem in page.close()] == []

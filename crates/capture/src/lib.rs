@@ -10,7 +10,7 @@
 //! packet, the headers 148 and 95 ns, ours first; ours include the digest by which copies are recognised.
 //! `pcap-parser` reads a file of two sections with different byte orders as ours does, but leaves interfaces, clocks and
 //! sections to its caller, and does not say at which byte a file is cut. `etherparse` needs a TCP header with all of
-//! its options, 66 bytes of a frame where ours needs 54; it reports the length 0 of an offloaded IPv4 packet as it is;
+//! its options, 66 bytes of a frame where ours needs 54; it reports the length 0 of an offloaded IPv4 packet unchanged;
 //! and it passes VLAN tags, but stops at the outer packet with MPLS, PPPoE, IP in IP, GRE, VXLAN, GTP-U and Geneve. It
 //! would replace only the decoding of IP and TCP itself.
 

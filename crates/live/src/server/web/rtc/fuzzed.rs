@@ -40,7 +40,7 @@ impl Ends {
         self.server.is_some()
     }
 
-    /// A datagram reaches the server, which answers every message as long as it is.
+    /// A datagram reaches the server, which answers every message with as many bytes.
     pub fn take(&mut self, datagram: &[u8]) -> Vec<Vec<u8>> {
         let Some(server) = &mut self.server else { return Vec::new() };
         let mut out = Vec::new();
