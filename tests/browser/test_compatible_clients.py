@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from laboratory import running
 from playwright.sync_api import Browser, Page
 
 from bufferscope.engines.live.program import program
@@ -54,12 +55,11 @@ NDT7 = """async bytes => {
 def server() -> Iterator[tuple[str, str]]:
     """The address of a server that is open to this machine, and its secret."""
     command = [str(program()), "serve", "--listen", "127.0.0.1:0", "--compatible", "--allow", "127.0.0.0/8"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with running(command, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
         address = next(line.strip() for line in process.stdout if line.strip().startswith("http://"))
         host, _, secret = address.removeprefix("http://").partition("/#")
         yield f"https://{host}", secret
-        process.terminate()
 
 
 @pytest.fixture

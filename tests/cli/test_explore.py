@@ -39,22 +39,22 @@ def _document(fragment: str) -> Any:
 @contextmanager
 def _serving(directory: Path, *arguments: str) -> Iterator[Callable[[str], Got]]:
     """Gets what the command serves; it must end after Ctrl-C."""
-    process = start(["explore", *arguments, "--no-open"], directory)
-    assert process.stdout is not None
-    address = urlsplit(process.stdout.readline().rpartition(" ")[2].strip())
-    assert (address.hostname, address.path) == ("127.0.0.1", "/open")
+    with start(["explore", *arguments, "--no-open"], directory) as process:
+        assert process.stdout is not None
+        address = urlsplit(process.stdout.readline().rpartition(" ")[2].strip())
+        assert (address.hostname, address.path) == ("127.0.0.1", "/open")
 
-    def get(path: str) -> Got:
-        with closing(HTTPConnection("127.0.0.1", address.port or 0, timeout=30)) as connection:
-            connection.request("GET", path)
-            with connection.getresponse() as response:
-                return Got(response.status, response.headers, response.read())
+        def get(path: str) -> Got:
+            with closing(HTTPConnection("127.0.0.1", address.port or 0, timeout=30)) as connection:
+                connection.request("GET", path)
+                with connection.getresponse() as response:
+                    return Got(response.status, response.headers, response.read())
 
-    yield get
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
-    assert process.returncode == 0
-    assert "The explorer has ended." in err
+        yield get
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+        assert process.returncode == 0
+        assert "The explorer has ended." in err
 
 
 def test_the_page_gets_the_experiment_in_the_fragment(tmp_path: Path) -> None:

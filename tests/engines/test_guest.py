@@ -246,14 +246,14 @@ def test_an_interrupted_run_ends_its_emulator(tmp_path: Path, built: Image) -> N
 
 def test_a_killed_run_leaves_no_process_and_no_run(tmp_path: Path, built: Image) -> None:
     write(tmp_path, SMALL.replace('"2s"', '"1000s"'))
-    process = start(["run", "lab.toml", "--engine", "guest"], tmp_path)
-    until = time.monotonic() + 120
-    while not (emulators := children(process.pid)):
-        assert process.poll() is None
-        assert time.monotonic() < until
-        time.sleep(0.1)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    with start(["run", "lab.toml", "--engine", "guest"], tmp_path) as process:
+        until = time.monotonic() + 120
+        while not (emulators := children(process.pid)):
+            assert process.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
     while any(Path(f"/proc/{emulator}").exists() for emulator in emulators):
         assert time.monotonic() < until
         time.sleep(0.1)

@@ -4,7 +4,6 @@ import copy
 import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -14,6 +13,7 @@ from typing import Any
 
 import livestreams
 import pytest
+from laboratory import running
 
 from bufferscope.base.errors import EngineError, InputError
 from bufferscope.engines.doctor.system import System
@@ -232,7 +232,7 @@ time.sleep(60)
     path.chmod(0o755)
     environment = os.environ | {program.VARIABLE: str(path)}
     command = [sys.executable, "-m", "bufferscope", "serve", "--listen", "127.0.0.1:0", "--once"]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    with running(command, env=environment) as process:
         assert process.stdout
         assert process.stdout.readline() == "['serve', '--listen', '127.0.0.1:0', '--once']\n"
         process.send_signal(signal.SIGTERM)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from captures import MS, Packet, download, ip, pcap, pcapng, pings
+from laboratory import running
 
 from bufferscope.analysis.explanation import explain
 from bufferscope.base.errors import InputError
@@ -217,14 +218,11 @@ def test_a_run_is_named_after_its_first_file() -> None:
 
 def test_ctrl_c_ends_the_reading_of_a_pipe_without_a_writer_at_once(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bufferscope", "inspect", "-", "--out", str(tmp_path / "out")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        try:
-            deadline = time.monotonic() + 60
-            while not list(tmp_path.glob("out/.inspect-*")) and time.monotonic() < deadline:
-                time.sleep(0.05)
-            time.sleep(0.5)
-            process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=15) == 130
-        finally:
-            process.kill()
+    with running(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.glob("out/.inspect-*")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=15) == 130
     assert not list(tmp_path.glob("out/*"))

@@ -207,13 +207,13 @@ def test_a_population_on_a_cluster_is_the_same(tmp_path: Path) -> None:
 def test_ctrl_c_leaves_complete_partitions(tmp_path: Path) -> None:
     path = write(tmp_path, HOMES)
     many = ["run", path.name, "--set", "population.sessions=20000", "--out", "results", "--no-report"]
-    process = start(many, tmp_path)
-    experiment_dir = tmp_path / "results" / "lab"
-    while not (experiment_dir.is_dir() and any(entry.name.startswith("runs-") for entry in experiment_dir.iterdir())):
-        assert process.poll() is None, process.communicate()
-    os.kill(process.pid, signal.SIGINT)
-    _, told = process.communicate(timeout=60)
-    assert process.returncode == 130, told
+    with start(many, tmp_path) as process:
+        experiment_dir = tmp_path / "results" / "lab"
+        while not list(experiment_dir.glob("runs-*")):
+            assert process.poll() is None, process.communicate()
+        os.kill(process.pid, signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+        assert process.returncode == 130, told
     stored = bs.load(experiment_dir)
     assert 0 < len(stored.runs) < 40_000
     assert not [entry for entry in experiment_dir.iterdir() if not entry.name.startswith("runs-")]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from laboratory import SMALL, Answer, start, write
+from laboratory import SMALL, Answer, running, start, write
 
 import bufferscope as bs
 from bufferscope.base import machine
@@ -71,9 +71,9 @@ def interrupt(process: subprocess.Popen[str], after_cpu_s: float) -> tuple[float
 
 def test_ctrl_c_ends_a_run_whose_events_are_large(tmp_path: Path) -> None:
     write(tmp_path, CROWD)
-    process = start(["run", "lab.toml", "--jobs", "1"], tmp_path)
-    worked_s, err = interrupt(process, after_cpu_s=4)
-    assert process.returncode == 130
+    with start(["run", "lab.toml", "--jobs", "1"], tmp_path) as process:
+        worked_s, err = interrupt(process, after_cpu_s=4)
+        assert process.returncode == 130
     told = "bufferscope: interrupted after 0 of 1 runs; no run had finished, so nothing was kept"
     assert err.splitlines()[-1] == told
     assert worked_s < 0.6
@@ -81,9 +81,9 @@ def test_ctrl_c_ends_a_run_whose_events_are_large(tmp_path: Path) -> None:
 
 def test_ctrl_c_ends_the_reading_of_a_large_sweep(tmp_path: Path) -> None:
     write(tmp_path, large_sweep())
-    process = start(["run", "lab.toml"], tmp_path)
-    worked_s, err = interrupt(process, after_cpu_s=1.5)
-    assert process.returncode == 130
+    with start(["run", "lab.toml"], tmp_path) as process:
+        worked_s, err = interrupt(process, after_cpu_s=1.5)
+        assert process.returncode == 130
     assert err == "bufferscope: interrupted while reading the experiment\n"
     assert worked_s < 1
 
@@ -98,11 +98,11 @@ try:
 except CutShortError as cut_short:
     print(cut_short)
 """
-    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "asleep\n"
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
+    with running([sys.executable, "-c", program]) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "asleep\n"
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
     assert out == "interrupted while sleeping\n"
 
 
@@ -118,12 +118,12 @@ except KeyboardInterrupt as interruption:
     print(len(interruption.finished), interruption)
 """
     command = [sys.executable, "-c", program]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while len(list(tmp_path.glob("results/lab/[!.]*"))) < 2:
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
+    with running(command, cwd=tmp_path, stderr=subprocess.PIPE) as process:
+        while len(list(tmp_path.glob("results/lab/[!.]*"))) < 2:
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
     assert (out, err) == ("2 interrupted after 2 of 3 runs\n", "")
     assert list(tmp_path.glob("results/lab/.*")) == []
 

@@ -161,11 +161,11 @@ def test_a_scheduler_that_is_lost_while_a_run_is_fetched_is_named(
 
 def test_ctrl_c_keeps_what_is_done_and_ends_the_jobs(there: Cluster, tmp_path: Path) -> None:
     write(tmp_path, SMALL + ENDLESS)
-    process = start(["run", "lab.toml", "--cluster", there.address], tmp_path)
-    wait_until(lambda: bool(there.busy()) and len(list(tmp_path.glob("results/lab/[!.]*"))) == 1)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=PATIENCE_S)
-    assert (process.returncode, out) == (130, "")
+    with start(["run", "lab.toml", "--cluster", there.address], tmp_path) as process:
+        wait_until(lambda: bool(there.busy()) and len(list(tmp_path.glob("results/lab/[!.]*"))) == 1)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE_S)
+        assert (process.returncode, out) == (130, "")
     said = err.splitlines()[-1]
     assert said == "bufferscope: interrupted after 1 of 2 runs; the finished runs are complete, in results/lab/"
     assert "Traceback" not in err
@@ -328,10 +328,10 @@ def test_a_scheduler_that_is_not_there_is_said_within_seconds(cli: Cli, tmp_path
 def test_without_dask_one_sentence_says_what_to_install(tmp_path: Path) -> None:
     write(tmp_path, SMALL)
     (tmp_path / "distributed.py").write_text("raise ModuleNotFoundError(name='distributed')")
-    process = start(["run", "lab.toml", "--cluster", "local"], tmp_path)
-    out, err = process.communicate(timeout=PATIENCE_S)
-    said = "--cluster needs Dask, which is not installed here: python -m pip install 'distributed>=2025.9'"
-    assert (process.returncode, out, err) == (2, "", f"bufferscope: {said}\n")
+    with start(["run", "lab.toml", "--cluster", "local"], tmp_path) as process:
+        out, err = process.communicate(timeout=PATIENCE_S)
+        said = "--cluster needs Dask, which is not installed here: python -m pip install 'distributed>=2025.9'"
+        assert (process.returncode, out, err) == (2, "", f"bufferscope: {said}\n")
     assert any(need.startswith("distributed>=2025.9 ;") for need in requires("bufferscope") or []), (
         "as in pyproject.toml"
     )

@@ -81,10 +81,10 @@ def test_a_damaged_run_is_made_again_and_why_is_told(
     table = run.path / "probes.parquet"
     before = table.read_bytes()
     damage(table)
-    again = start(["run", "lab.toml", "--quiet", "--reuse"], tmp_path)
-    out, err = again.communicate()
-    assert (again.returncode, out, err.count("\n")) == (0, "", 1)
-    assert err.startswith(f"not reused, but made again: {table.relative_to(tmp_path)}: ")
+    with start(["run", "lab.toml", "--quiet", "--reuse"], tmp_path) as again:
+        out, err = again.communicate()
+        assert (again.returncode, out, err.count("\n")) == (0, "", 1)
+        assert err.startswith(f"not reused, but made again: {table.relative_to(tmp_path)}: ")
     assert words in err
     assert table.read_bytes() == before
 

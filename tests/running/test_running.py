@@ -70,13 +70,9 @@ def test_the_metadata_tells_how_the_run_came_about(tmp_path: Path) -> None:
 def endless(directory: Path) -> Iterator[subprocess.Popen[str]]:
     """A command whose first run is soon stored and whose second is in progress."""
     write(directory, SMALL + ENDLESS)
-    process = start(["run", "lab.toml", "--jobs", "2"], directory)
-    try:
+    with start(["run", "lab.toml", "--jobs", "2"], directory) as process:
         wait_until(lambda: len(stored(directory)) == 1 and len(partial(directory)) == 1, process)
         yield process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def wait_until(happened: Callable[[], bool], process: subprocess.Popen[str], patience_s: float = 60) -> None:

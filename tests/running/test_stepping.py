@@ -2,7 +2,6 @@
 
 import math
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -14,7 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 from dumbbell import dumbbell, pfifo
-from laboratory import SMALL, SWEEP, TABLES, write
+from laboratory import SMALL, SWEEP, TABLES, running, write
 
 import bufferscope as bs
 from bufferscope._core import OPTIONAL_TABLES
@@ -295,7 +294,7 @@ except KeyboardInterrupt:
     except bs.EngineError as error:
         print(error)
 """
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+    with running([sys.executable, "-c", program]) as process:
         assert process.stdout
         assert process.stdout.readline() == "begun\n"
         time.sleep(0.5)

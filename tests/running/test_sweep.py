@@ -296,19 +296,19 @@ def test_a_failed_run_is_left_out_and_told(counted: Counting, tmp_path: Path) ->
 def test_ctrl_c_keeps_the_complete_partitions_and_a_rerun_goes_on(tmp_path: Path) -> None:
     write(tmp_path, SMALL.replace('"2s"', '"20s"'))
     command = ["run", "lab.toml", "--repeat", "400", "--jobs", "1", "--no-report"]
-    process = start(command, tmp_path)
-    experiment_dir = tmp_path / "results" / "lab"
-    try:
-        while not experiment_dir.is_dir() or not [
-            entry for entry in experiment_dir.iterdir() if not entry.name.startswith(".")
-        ]:
-            assert process.poll() is None
-            os.sched_yield()
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert process.returncode == 130
+    with start(command, tmp_path) as process:
+        experiment_dir = tmp_path / "results" / "lab"
+        try:
+            while not experiment_dir.is_dir() or not [
+                entry for entry in experiment_dir.iterdir() if not entry.name.startswith(".")
+            ]:
+                assert process.poll() is None
+                os.sched_yield()
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+        assert process.returncode == 130
     assert "the finished runs are complete, in results/lab/" in err
     kept = bs.load(experiment_dir).runs
     assert 50 <= len(kept) < 400

@@ -4,9 +4,11 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from dumbbell import dumbbell, pfifo
@@ -109,16 +111,29 @@ def program(name: str) -> str:
     pytest.fail(f"{name} is not there: apt-get install {' '.join(listed.packages)}")
 
 
-def start(arguments: Sequence[str], directory: Path) -> subprocess.Popen[str]:
-    """The command line in a process of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "bufferscope", *arguments],
-        cwd=directory,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONWARNINGS": "error"},
-    )
+@contextmanager
+def running(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """A program with its output in a pipe. It ends with the block, even if a test fails there."""
+    process = subprocess.Popen(command, **{"stdout": subprocess.PIPE, "text": True, **options})
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.communicate(timeout=END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+
+
+END_S = 10
+"""The time that a program has to end by itself."""
+
+
+def start(arguments: Sequence[str], directory: Path) -> AbstractContextManager[subprocess.Popen[str]]:
+    """The command line in a process of its own, as `running` has it."""
+    command = [sys.executable, "-m", "bufferscope", *arguments]
+    return running(command, cwd=directory, stderr=subprocess.PIPE, env={**os.environ, "PYTHONWARNINGS": "error"})
 
 
 OWN_NAMES = "mount -t tmpfs names /run && "
