@@ -85,6 +85,8 @@ test-python: $(STAMPS)/extension $(STAMPS)/agent $(STAMPS)/live $(STAMPS)/explor
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) $(ARGS)
 
 test-slow: export WHOLE_CATALOGUE = 1
+# Some of these take longer than a test that hangs may take otherwise.
+test-slow: export PYTEST_ADDOPTS += -o faulthandler_timeout=7200
 test-slow: test test-properties ## Run every test, the whole catalogue and longer property tests included
 
 test-properties: $(STAMPS)/run ## Run the property tests longer (CASES), and fuzz the readers if cargo-fuzz is installed

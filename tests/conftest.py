@@ -1,6 +1,7 @@
 """Fixtures that several test modules use."""
 
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 from laboratory import Answer
-from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it has no types
+from scheduling import Scheduling
 
 from bufferscope.cli import run
 
@@ -42,14 +43,9 @@ def _group(nodeid: str) -> str:
     return next((group for place, group in GROUPS.items() if nodeid.startswith(place)), nodeid)
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Gives each process the next test or the next group, the largest groups first.
-
-    In version 3.8, pytest-xdist's own groups have no effect with pytest 9.2, because it lacks the attribute for them.
-    """
-    scheduler = LoadScopeScheduling(config, log)
-    scheduler._split_scope = _group
-    return scheduler
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Scheduling:
+    """Gives each process the next test or the next group, the largest groups first."""
+    return Scheduling(config, log, _group)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -63,6 +59,12 @@ def _only_declared_programs(tmp_path_factory: pytest.TempPathFactory) -> None:
     directory = tmp_path_factory.mktemp("programs")
     subprocess.run([ROOT / "scripts" / "declared-programs.sh", directory], check=True)
     os.environ["PATH"] = str(directory)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ctrl_c() -> None:
+    """Ctrl-C ends the programs that tests start, even if a shell ignores it for what it starts in the background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsers import draw_all
+from browsers import await_frames, draw_all
 from handmade import HandmadeRun, probes
 from matrices import COLOURS, result_of, typical
 from playwright.sync_api import Browser, Page, ViewportSize
@@ -355,7 +355,8 @@ def _numeric(text: str) -> bool:
 
 def signals(page: Page, name: str, experiment: str = "two-queues") -> list[Any]:
     """A signal of each chart over time of an experiment, once pending drawing is complete."""
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
+    await_frames(page)
+    page.wait_for_timeout(50)
     values: list[Any] = page.evaluate(SIGNALS, [experiment, name])
     return values
 

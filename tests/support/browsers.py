@@ -26,6 +26,16 @@ def launched() -> Iterator[Browser]:
 
 
 DRAWN_MS = 60_000
+FRAME_MS = 30_000
+FRAMES = """patience_ms => new Promise((drawn, failed) => {
+    setTimeout(() => failed(new Error(`no frame within ${patience_ms} ms`)), patience_ms);
+    requestAnimationFrame(() => requestAnimationFrame(drawn));
+})"""
+
+
+def await_frames(page: Page) -> None:
+    """Wait until the browser has drawn what has changed. A hidden page, or one whose drawing hangs, fails the test."""
+    page.evaluate(FRAMES, FRAME_MS)
 
 
 def draw_all(page: Page) -> None:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
+from browsers import await_frames
 from playwright.sync_api import Browser, Page
 
 from bufferscope.base.commit import PACKAGE
@@ -49,7 +50,7 @@ class Explorer:
         The page's policy forbids what `wait_for_function` does.
         """
         self.page.locator("html:not([data-busy])").wait_for(state="attached")
-        self.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        await_frames(self.page)
 
     def ask(self, expression: str) -> Any:
         """A value in the page."""
