@@ -27,15 +27,31 @@ FULL_MS = 90 * 1514 * 8 / 12e3
 CONGESTION = "ip -4 route show | while read -r route; do ip route replace $route congctl cubic; done"
 """What Chromium's uploads use on most machines. Routes have it, because a namespace may not choose any as its own."""
 PATIENCE_S = 400
+ATTEMPTS = 2
 SERVER_MBIT = 20
 MS = 1e6
 
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory with what the page and the program have measured."""
+    """The directory with what the page and the program have measured.
+
+    A browser needs time of this machine's processors: the tests are skipped where it never gets enough.
+    """
     skip_without_network()
-    directory = tmp_path_factory.mktemp("page")
+    for _ in range(ATTEMPTS):
+        directory = tmp_path_factory.mktemp("page")
+        _measure(directory)
+        disturbance = [
+            text for name in ("page.jsonl", "program.jsonl") for text in pagetest.disturbances(directory / name)
+        ]
+        if not disturbance:
+            return directory
+    pytest.skip(f"disturbed {ATTEMPTS} times; at last: {disturbance[0]}")
+
+
+def _measure(directory: Path) -> None:
+    """The page's test, then the program's, in a directory."""
     (directory / "lab.toml").write_text(HOME, encoding="utf-8")
     token = directory / "token"
     browse = f"{sys.executable} {pagetest.__file__} server {token} {directory} download,upload"
@@ -50,7 +66,6 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patience_s=PATIENCE_S,
     )
     assert done.returncode == 0, done.stderr
-    return directory
 
 
 def shown(directory: Path) -> Mapping[str, Any]:

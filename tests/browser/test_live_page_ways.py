@@ -1,14 +1,15 @@
 """The page of `bufferscope serve` over TLS, and in a browser without WebRTC, side by side on this machine."""
 
 import json
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pagetest
 import pytest
+from laboratory import running
 from playwright.sync_api import Browser, Page
 
 from bufferscope.engines.live.program import program
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.browser
 
 SERVER_MBIT = 20
 PATIENCE_MS = 90_000
+ATTEMPTS = 2
 WITHOUT_WEBRTC = "delete globalThis.RTCPeerConnection"
 
 
@@ -34,11 +36,9 @@ def server(directory: Path, name: str) -> Iterator[str]:
         "--rate",
         str(SERVER_MBIT),
     ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
-        assert running.stdout is not None
-        address = next(line.split("://")[1].strip() for line in running.stdout if "://" in line)
-        yield address
-        running.terminate()
+    with running(command) as process:
+        assert process.stdout is not None
+        yield next(line.split("://")[1].strip() for line in process.stdout if "://" in line)
 
 
 def begin(browser: Browser, url: str, parts: set[str], script: str = "") -> Page:
@@ -54,39 +54,59 @@ def begin(browser: Browser, url: str, parts: set[str], script: str = "") -> Page
     return page
 
 
-def saved(page: Page, directory: Path) -> list[dict[str, Any]]:
+def saved(page: Page, file: Path) -> list[dict[str, Any]]:
     """The events of a page's test, once it is over."""
     page.locator("#result:visible, #error:visible:not(:empty)").first.wait_for(timeout=PATIENCE_MS)
     assert page.locator("#error").inner_text() == ""
     with page.expect_download() as download:
         page.locator("#save").click()
-    file = directory / "page.jsonl"
     download.value.save_as(file)
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
-def test_the_page_measures_over_tls_and_without_webrtc(chromium: Browser, tmp_path: Path) -> None:
-    with ExitStack() as servers:
-        addresses = [servers.enter_context(server(tmp_path, name)) for name in ("tls", "clear")]
-        secured = begin(chromium, f"https://{addresses[0]}", {"download"})
-        plain = begin(chromium, f"http://{addresses[1]}", set(), WITHOUT_WEBRTC)
+@dataclass(frozen=True)
+class Shown:
+    """A page after its test, and the events of the test."""
 
-        start, end = saved(plain, tmp_path)
-        assert start["parameters"]["pings"] == "websocket"
-        assert "WebSocket" in plain.locator("#way").inner_text()
-        assert any("UDP" in text for text in plain.locator("#beyond li").all_inner_texts())
-        assert len(end["observations"]["phases"][0]["echoes"]) > 100
+    page: Page
+    start: dict[str, Any]
+    end: dict[str, Any]
 
-        start, end = saved(secured, tmp_path)
-        assert secured.evaluate("crossOriginIsolated"), "over TLS, browsers give exact clocks"
-        assert start["parameters"]["pings"] == "webrtc"
-        assert "WebRTC" in secured.locator("#way").inner_text()
-        idle, download, _ = end["observations"]["phases"]
-        assert [each["ttl"] for each in idle["ladder"]] == [1], "the browser is the next hop, and answers"
-        assert idle["ladder"][0]["kind"] == "destination"
-        assert len(download["stages"]) > 100, "the server's kernel has stamped what it sent"
-        (phase,) = end["verdict"]["phases"]
-        (down,) = (each for each in phase["numbers"]["directions"] if each["direction"] == "down")
-        assert down["goodput"]["mean_bps"] == pytest.approx(SERVER_MBIT * 1e6, rel=0.15)
-        assert phase["where"] == []
-        assert phase["numbers"]["loaded"]["lost"] <= 0.02 * phase["numbers"]["loaded"]["count"]
+
+@pytest.fixture
+def pages(chromium: Browser, tmp_path: Path) -> Iterator[tuple[Shown, Shown]]:
+    """The page over TLS, and the page without WebRTC; skips the test where this machine leaves them no time."""
+    for attempt in range(ATTEMPTS):
+        (directory := tmp_path / str(attempt)).mkdir()
+        with ExitStack() as servers:
+            addresses = [servers.enter_context(server(directory, name)) for name in ("tls", "clear")]
+            secured = begin(chromium, f"https://{addresses[0]}", {"download"})
+            plain = begin(chromium, f"http://{addresses[1]}", set(), WITHOUT_WEBRTC)
+            files = [directory / name for name in ("secured.jsonl", "plain.jsonl")]
+            shown = [Shown(page, *saved(page, file)) for page, file in zip((secured, plain), files, strict=True)]
+            disturbance = [text for file in files for text in pagetest.disturbances(file)]
+            if not disturbance:
+                yield shown[0], shown[1]
+                return
+    pytest.skip(f"disturbed {ATTEMPTS} times; at last: {disturbance[0]}")
+
+
+def test_the_page_measures_over_tls_and_without_webrtc(pages: tuple[Shown, Shown]) -> None:
+    secured, plain = pages
+    assert plain.start["parameters"]["pings"] == "websocket"
+    assert "WebSocket" in plain.page.locator("#way").inner_text()
+    assert any("UDP" in text for text in plain.page.locator("#beyond li").all_inner_texts())
+    assert len(plain.end["observations"]["phases"][0]["echoes"]) > 100
+
+    assert secured.page.evaluate("crossOriginIsolated"), "over TLS, browsers give exact clocks"
+    assert secured.start["parameters"]["pings"] == "webrtc"
+    assert "WebRTC" in secured.page.locator("#way").inner_text()
+    idle, download, _ = secured.end["observations"]["phases"]
+    assert [each["ttl"] for each in idle["ladder"]] == [1], "the browser is the next hop, and answers"
+    assert idle["ladder"][0]["kind"] == "destination"
+    assert len(download["stages"]) > 100, "the server's kernel has stamped what it sent"
+    (phase,) = secured.end["verdict"]["phases"]
+    (down,) = (each for each in phase["numbers"]["directions"] if each["direction"] == "down")
+    assert down["goodput"]["mean_bps"] == pytest.approx(SERVER_MBIT * 1e6, rel=0.15)
+    assert phase["where"] == []
+    assert phase["numbers"]["loaded"]["lost"] <= 0.02 * phase["numbers"]["loaded"]["count"]

@@ -25,6 +25,12 @@ UNLABELLED = """
 DESKTOP: ViewportSize = {"width": 1280, "height": 800}
 
 
+def disturbances(events: Path) -> list[str]:
+    """The warnings of a measurement that this machine disturbed."""
+    end = json.loads(events.read_text(encoding="utf-8").splitlines()[-1])
+    return [text for text in end["verdict"]["warnings"] if text.startswith("This machine was busy")]
+
+
 def secret(file: Path) -> str:
     """The secret of the token that the server keeps in a file, once it does."""
     until = time.monotonic() + START_S
