@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from bufferscope.base.errors import InputError
 from bufferscope.studies.agreement.tolerances import tolerance_of
+from matrix import Matrix
 
 
 @dataclass(frozen=True)
@@ -18,17 +19,21 @@ class Cause:
     """Scenario and metric."""
 
 
-def causes(text: str, scenarios: Iterable[str], name: str = "causes.toml") -> list[Cause]:
-    """The entries of the file of this name.
+def causes(whole: Matrix) -> list[Cause]:
+    """The known differences of a matrix.
 
-    Raises `InputError` if one names a scenario or metric that does not exist.
+    Raises `InputError` if one names a scenario or metric that does not exist. Only of random scenarios, the file may
+    have others than those that were drawn.
     """
-    known = set(scenarios)
+    known = set(whole.scenarios)
     found = []
-    for entry in tomllib.loads(text).get("cause", []):
+    for entry in tomllib.loads(whole.causes.read_text(encoding="utf-8")).get("cause", []):
         places = [(scenario, metric) for scenario, named in entry["differs"].items() for metric in named]
+        if whole.is_random:
+            places = [(scenario, metric) for scenario, metric in places if scenario in known]
         for scenario, metric in places:
             if scenario not in known or tolerance_of(metric) is None:
+                name = whole.causes.name
                 raise InputError(f"{name}: {entry['title']}: there is no {metric} of {scenario!r} with a tolerance")
         found.append(Cause(entry["title"], entry["text"].strip(), tuple(places)))
     return found

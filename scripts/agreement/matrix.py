@@ -50,12 +50,16 @@ class Matrix:
     """The title of its page."""
     page: str
     """The name of its page."""
-    causes: str
-    """The name of the file with its known differences, in the same directory."""
+    causes: Path
+    """The file with its known differences."""
+    origin: str
+    """Where its scenarios come from, in the words of the page."""
     entries: Sequence[Entry]
     repetitions: int
     most: int
     """The maximum of repetitions for a scenario that scatters."""
+    is_random: bool = False
+    """Whether its scenarios are drawn (drawing.py): its page also has their files, and causes that it needs not."""
 
     @property
     def scenarios(self) -> list[str]:
@@ -79,7 +83,8 @@ def read(path: Path = FILE) -> Matrix:
     return Matrix(
         title=written["title"],
         page=written["page"],
-        causes=written["causes"],
+        causes=path.with_name(written["causes"]),
+        origin=f"The scenarios are in `scripts/agreement/{path.name}`.",
         entries=entries,
         repetitions=written["repetitions"],
         most=written["most"],

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from bufferscope.base.fmt import NBSP, number
 from bufferscope.store.metadata import Metadata
 from bufferscope.store.run import Run
@@ -12,6 +14,7 @@ from bufferscope.studies.agreement.comparing import MetricComparison, PointAgree
 from bufferscope.studies.agreement.tolerances import TOLERANCES, Tolerance
 from causes import Cause, explained
 from making import template
+from matrix import Matrix
 
 HEADINGS = {
     "rtt.p50_ms": "RTT p50 (ms)",
@@ -41,6 +44,22 @@ class Difference:
 
 
 @dataclass(frozen=True)
+class Distance:
+    """How far one metric of the two engines is apart in all scenarios, in per cent of the reference's."""
+
+    heading: str
+    scenarios: int
+    middle: float
+    """The median, with its sign."""
+    half: float
+    """The median without its sign ..."""
+    most: float
+    """... the 90th percentile ..."""
+    largest: float
+    """... and the largest."""
+
+
+@dataclass(frozen=True)
 class Count:
     """The agreement of one metric in all scenarios."""
 
@@ -51,10 +70,8 @@ class Count:
     missed: int
 
 
-def page(
-    results: Mapping[str, PointAgreement], causes: Sequence[Cause], *, title: str, matrix: str, kept: bool = False
-) -> str:
-    """The whole page, of the matrix in the file of this name.
+def page(results: Mapping[str, PointAgreement], causes: Sequence[Cause], matrix: Matrix, *, kept: bool = False) -> str:
+    """The whole page of a matrix.
 
     It says if stored runs of the reference were `kept` regardless of the build that made them.
     """
@@ -62,7 +79,6 @@ def page(
     every = differences(results, causes, verdicts=("missed", "chance"))
     counts = [_count(results, tolerance) for tolerance in TOLERANCES]
     return template("page.md.jinja").render(
-        title=title,
         matrix=matrix,
         headings=list(HEADINGS.values()),
         rows=[(scenario, [cell(_of(point, each)) for each in TOLERANCES]) for scenario, point in results.items()],
@@ -71,9 +87,13 @@ def page(
         chance=sum(count.chance for count in counts),
         missed=len(missed),
         hidden=sum(verdict(c) == "hidden" for c in _compared(results)),
+        without=len(results) - len({difference.scenario for difference in every}),
+        beyond=len({difference.scenario for difference in missed}),
+        distances=[distance for tolerance in TOLERANCES if (distance := _distance(results, tolerance))],
         causes=[(cause, found) for cause in causes if (found := [d for d in every if d.cause is cause])],
         unexplained=[d for d in missed if d.cause is None],
         within=[d for d in every if d.cause is None and d not in missed],
+        files={d.scenario: _file(results[d.scenario]) for d in missed} if matrix.is_random else {},
         provenance=provenance(run for point in results.values() for run in point.runs),
         kept=kept,
         repetitions=_range({c.reference.n for c in _compared(results)}),
@@ -167,6 +187,24 @@ def _count(results: Mapping[str, PointAgreement], tolerance: Tolerance) -> Count
     verdicts = [verdict(c) for c in _compared(results) if tolerance.covers(c.metric)]
     heading = HEADINGS[tolerance.metric].partition(" (")[0]
     return Count(heading, tolerance.words, *(verdicts.count(kind) for kind in ("met", "chance", "missed")))
+
+
+def _distance(results: Mapping[str, PointAgreement], tolerance: Tolerance) -> Distance | None:
+    """The distances in a metric; None of shares, which are compared in points."""
+    if tolerance.factor == 1:
+        return None
+    of_metric = (c for c in _compared(results) if tolerance.covers(c.metric))
+    relative = [100 * c.relative for c in of_metric if not math.isnan(c.relative)]
+    if not relative:
+        return None
+    half, most, largest = np.quantile(np.abs(relative), (0.5, 0.9, 1))
+    heading = HEADINGS[tolerance.metric].partition(" (")[0]
+    return Distance(heading, len(relative), float(np.median(relative)), float(half), float(most), float(largest))
+
+
+def _file(point: PointAgreement) -> str:
+    """The experiment's file."""
+    return (point.runs[0].experiment_dir / "experiment.toml").read_text(encoding="utf-8").strip()
 
 
 def _rounded(value: float) -> float:

@@ -1,7 +1,7 @@
 """Runs every scenario of a matrix on the simulator and on a real kernel, and writes its page.
 
 matrix.toml is about queueing disciplines (docs/agreement.md), devices.toml about what is below them
-(docs/agreement-devices.md).
+(docs/agreement-devices.md). `--random` draws scenarios instead (docs/agreement-random.md).
 
 Stored runs that would give the same result are not repeated. So after a change of the simulator, only the simulator is
 run, and an interrupted job continues. The runs are made seed by seed, so that an unfinished matrix has runs everywhere.
@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import drawing
 import matrix
 from bufferscope.base.errors import InputError
 from bufferscope.engines import engines
@@ -32,17 +33,21 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(options: argparse.Namespace) -> int:
-    chosen = [options.matrix] if options.matrix else matrix.FILES
-    wholes = {file: matrix.read(file) for file in chosen}
-    if options.only and not any(_chosen(whole, options.only) for whole in wholes.values()):
+    wholes = _matrices(options)
+    if options.only and not any(_chosen(whole, options.only) for whole in wholes):
         raise InputError(f"no scenario has {options.only!r} in its name")
-    return max([_carry_out(file, whole, options) for file, whole in wholes.items()])
+    return max([_carry_out(whole, options) for whole in wholes])
 
 
-def _carry_out(file: Path, whole: matrix.Matrix, options: argparse.Namespace) -> int:
+def _matrices(options: argparse.Namespace) -> list[matrix.Matrix]:
+    if options.random:
+        return [drawing.random_matrix(options.seed, options.random, options.kernel)]
+    return [matrix.read(file) for file in ([options.matrix] if options.matrix else matrix.FILES)]
+
+
+def _carry_out(whole: matrix.Matrix, options: argparse.Namespace) -> int:
     """Run a matrix, and write its page; or print the chosen part of it."""
-    source = file.with_name(whole.causes)
-    known = causes(source.read_text(encoding="utf-8"), whole.scenarios, source.name)
+    known = causes(whole)
     chosen = _chosen(whole, options.only)
     if options.settings:
         chosen = [entry.changed(options.settings) for entry in chosen]
@@ -51,9 +56,8 @@ def _carry_out(file: Path, whole: matrix.Matrix, options: argparse.Namespace) ->
         for scenario, point in results.items():
             print(scenario, *(f"    {c.metric}: {told(c)}" for c in point.judged), sep="\n")
         return 0
-    text = page(results, known, title=whole.title, matrix=file.name, kept=options.keep_reference)
-    write(options.pages / whole.page, text)
-    return _judge(results, known, source.name)
+    write(options.pages / whole.page, page(results, known, whole, kept=options.keep_reference))
+    return _judge(results, known, whole.causes.name)
 
 
 def _chosen(whole: matrix.Matrix, only: str) -> list[matrix.Entry]:
@@ -78,6 +82,11 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         "--keep-reference", action="store_true", help="take the reference's stored runs, whichever build made them"
     )
     add_changes(options, "write no page, and print only the scenarios")
+    options.add_argument(
+        "--random", type=int, metavar="N", help="draw N scenarios, and write their page (default: the matrices)"
+    )
+    options.add_argument("--seed", type=int, default=1, help="with --random: the seed of the draw (default: 1)")
+    options.add_argument("--kernel", help="with --random: the guest's kernel series (default: 6.1)")
     options.add_argument("--matrix", type=Path, help="the scenarios (default: both matrix.toml and devices.toml)")
     options.add_argument("--pages", type=Path, default=DOCS, help="where pages are written (default: docs/)")
     return parsed(options, arguments)

@@ -1,0 +1,176 @@
+"""Random scenarios for docs/agreement-random.md: networks with one bottleneck that nobody chose.
+
+A seed and a number draw a scenario: its rate, delay and depth, a discipline with its parameters, long flows under one
+or two congestion controls, other traffic in both directions, and sometimes a driver's ring, segmentation offload or an
+impaired wire. The ranges are those of paths and settings that people have, and of what the guest can carry:
+
+- A run has about as many packets as those of matrix.toml, so a fast link has a short run.
+- Rates end at 60 Mbit/s, where the guest's processor still has time to spare.
+- The guest's wire below a ring charges every packet the time of a full one (docs/guest.md). So only full packets cross
+  a ring.
+- What the kernel engines do not have is left out: some congestion controls and disciplines, Netalyzr's test, PTM, and
+  offload over a ring.
+"""
+
+from pathlib import Path
+
+from bufferscope.model.experiment import Experiment
+from dice import Dice, Table, written
+from drawn_queues import FULL_BYTES, QUEUES, Bottleneck
+from drawn_traffic import LOAD_TESTS, OTHERS
+from making import template
+from matrix import Entry, Matrix
+
+CAUSES = Path(__file__).with_name("random-causes.toml")
+MBIT = 1_000_000
+PACKETS = 30_000
+"""A run has about so many full packets, as those of matrix.toml."""
+RATES_MBIT = (1.0, 60.0)
+RTTS_MS = (2.0, 200.0)
+DURATIONS_S = (10.0, 60.0)
+DEPTHS = (0.25, 8.0)
+"""Depths of a queue as multiples of the bandwidth-delay product ..."""
+FEWEST_PACKETS = 10
+"""... which has at least so many packets."""
+MOST_FLOWS = 64
+
+CONTROLS = ("reno", "cubic", "vegas", "westwood", "bbr", "dctcp")
+NO_GUEST_HAS = {"window", "ledbat", "ledbat++", "bbr3", "prague", "dualpi2", "netalyzr"}
+"""Congestion controls, disciplines and traffic that are not drawn, because no guest's kernel or agent has them."""
+
+
+def random_matrix(seed: int, number: int, kernel: str | None) -> Matrix:
+    """The first scenarios of a seed."""
+    entries = [drawn(seed, index, kernel) for index in range(1, number + 1)]
+    return Matrix(
+        title="Does the simulator agree with a real kernel where nobody looked?",
+        page="agreement-random.md",
+        causes=CAUSES,
+        entries=entries,
+        repetitions=3,
+        most=12,
+        origin=template("random.md.jinja").render(seed=seed, number=number, kernel=kernel).strip(),
+        is_random=True,
+    )
+
+
+def drawn(seed: int, index: int, kernel: str | None) -> Entry:
+    """One scenario."""
+    name, text = draw(seed, index, kernel)
+    stem = f"random-{seed}-{index}"
+    return Entry(Experiment(stem, text.encode(), f"{stem}.toml"), name, kernel=kernel)
+
+
+def draw(seed: int, index: int, kernel: str | None) -> tuple[str, str]:
+    """The name of a scenario, which begins with its seed and its number, and its experiment file."""
+    dice = Dice(f"bufferscope {seed} {index}")
+    rate, rtt_ms = round(dice.scaled(*RATES_MBIT) * MBIT), dice.scaled(*RTTS_MS)
+    bdp = max(rate * rtt_ms / 1000 / 8 / FULL_BYTES, FEWEST_PACKETS)
+    duration = min(max(PACKETS * FULL_BYTES * 8 / rate, DURATIONS_S[0]), DURATIONS_S[1])
+    ring = _ring(dice, kernel) if dice.chance(0.15) else {}
+    bulk = _bulk(dice, duration)
+    others = [] if ring else _others(dice, rate, duration)
+    path = Bottleneck(rate, rtt_ms, max(2, round(bdp * dice.scaled(*DEPTHS))), [str(entry["name"]) for entry in others])
+    qdisc = dice.choice(sorted(QUEUES))
+    queue: Table = {"qdisc": qdisc, **QUEUES[qdisc](dice, path)}
+    links = _links(dice, path, queue, ring)
+    tcp: Table = {"gso_max_segs": dice.choice([16, 45])} if not ring and dice.chance(0.15) else {}
+    file: Table = {
+        "title": f"Random scenario {seed}-{index}",
+        "figures": ["rtt", "queue_length", "cwnd", "goodput"],
+        "duration": f"{duration:.0f}s",
+        "tcp": tcp,
+        "link": links,
+        "traffic": [*bulk, *others, _ping(ring)],
+    }
+    name = ", ".join([
+        f"{seed}-{index}: {qdisc}",
+        " and ".join(f"{entry['flows']} {entry['congestion']}" for entry in bulk),
+        f"{rate / MBIT:g} Mbit/s",
+        f"{rtt_ms:g} ms",
+        *(str(entry["kind"]) if entry["kind"] != "tcp" else "tcp back" for entry in others),
+        *(["a ring"] if ring else []),
+        *(["offload"] if tcp else []),
+        *(["an impaired wire"] if "wire" in links[1] else []),
+    ])  # fmt: skip
+    return name, "".join(f"{key} = {written(value)}\n" for key, value in file.items())
+
+
+def _links(dice: Dice, path: Bottleneck, queue: Table, ring: Table) -> list[Table]:
+    """The link of the sender, and the bottleneck; the round trip is divided between them."""
+    delay = f"{round(path.rtt_ms * 1000 / 4)}us"
+    bottleneck: Table = {
+        "name": "bottleneck",
+        "ends": ["r1", "h2"],
+        "rate": f"{path.rate}bit",
+        "delay": delay,
+        "queue": queue,
+    }
+    if queue["qdisc"] == "pfifo_fast":
+        bottleneck["txqueuelen"] = f"{path.depth}p"
+    if ring:
+        bottleneck["forward"] = {"ring": ring}
+    else:
+        if dice.chance(0.25):
+            bottleneck["reverse"] = {"rate": f"{round(path.rate * dice.scaled(0.1, 1))}bit"}
+        if dice.chance(0.15):
+            bottleneck["wire"] = _wire(dice, path)
+        if dice.chance(0.1):
+            bottleneck["overhead"] = dice.choice(["pppoe-llcsnap", "docsis", "bridged-llcsnap", "38b"])
+    return [{"name": "access", "ends": ["h1", "r1"], "delay": delay}, bottleneck]
+
+
+def _ring(dice: Dice, kernel: str | None) -> Table:
+    """A ring of virtio_net, which has byte queue limits since Linux 6.11."""
+    return {"size": f"{dice.choice([64, 128, 256])}p", "bql": kernel == "6.12", "accounting": "virtio"}
+
+
+def _wire(dice: Dice, path: Bottleneck) -> Table:
+    """Losses, jitter or reordering."""
+    jitter: Table = {"jitter": dice.ms(0.1, path.rtt_ms / 8), "keep_order": True}
+    faults: list[Table] = [
+        {"loss": dice.scaled(0.0003, 0.02)},
+        {"gemodel": {"p": dice.scaled(0.0002, 0.003), "r": dice.scaled(0.1, 0.6)}},
+        jitter,
+        {"reorder": dice.scaled(0.0003, 0.01)},
+    ]
+    return dice.choice(faults)
+
+
+def _bulk(dice: Dice, duration: float) -> list[Table]:
+    """The long flows: all alike, or of two congestion controls that start at different times."""
+    flows = dice.count(1, MOST_FLOWS)
+    shares = [flows]
+    if flows > 1 and dice.chance(0.4):
+        first = dice.randint(1, flows - 1)
+        shares = [first, flows - first]
+    entries: list[Table] = []
+    for number, share in enumerate(shares, start=1):
+        congestion = dice.choice(CONTROLS)
+        entry: Table = {"name": f"bulk{number}", "kind": "tcp", "from": "h1", "to": "h2", "flows": share}
+        entry["congestion"] = congestion
+        # Linux negotiates ECN for dctcp whatever the sysctl says.
+        entry["ecn"] = congestion == "dctcp" or dice.chance(0.25)
+        if number > 1:
+            entry["start"] = f"{round(duration * dice.uniform(0, 0.3) * 1000)}ms"
+        if share > 1 and dice.chance(0.3):
+            entry["stagger"] = dice.ms(1, 200)
+        entries.append(entry)
+    return entries
+
+
+def _ping(ring: Table) -> Table:
+    size: Table = {"size": "1472b"} if ring else {}
+    return {"name": "ping", "kind": "ping", "from": "h1", "to": "h2", "interval": "50ms", **size}
+
+
+def _others(dice: Dice, rate: int, duration: float) -> list[Table]:
+    """Up to two kinds of other traffic."""
+    kinds = dice.sample(sorted(OTHERS), k=dice.choice([0, 0, 1, 1, 2]))
+    entries = []
+    for kind in kinds:
+        entry: Table = {"name": f"other-{kind}", "kind": kind, **OTHERS[kind](dice, rate, duration)}
+        if kind not in LOAD_TESTS and dice.chance(0.25):
+            entry["dscp"] = dice.choice(["ef", "cs1", "af41", "cs5", "le"])
+        entries.append(entry)
+    return entries

@@ -1,0 +1,63 @@
+"""The other traffic of random scenarios, by kind."""
+
+from collections.abc import Callable, Mapping
+
+from dice import Dice, Table, Value
+
+
+def _up(**keys: Value) -> Table:
+    return {"from": "h1", "to": "h2", **keys}
+
+
+def _down(**keys: Value) -> Table:
+    return {"from": "h2", "to": "h1", **keys}
+
+
+def _back(dice: Dice, _: int, duration: float) -> Table:
+    """Flows in the other direction."""
+    start = f"{round(duration * dice.uniform(0, 0.3) * 1000)}ms"
+    return _down(flows=dice.count(1, 8), congestion=dice.choice(["reno", "cubic", "bbr"]), start=start)
+
+
+def _udp(dice: Dice, rate: int, duration: float) -> Table:
+    """Datagrams at a part of the link's rate, up to a flood."""
+    start, pattern = f"{round(duration * dice.uniform(0, 0.5))}s", dice.choice(["constant", "poisson"])
+    return _up(
+        rate=f"{round(rate * dice.scaled(0.05, 1.2))}bit",
+        size=f"{dice.count(100, 1448)}b",
+        start=start,
+        pattern=pattern,
+    )
+
+
+def _web(dice: Dice, rate: int, _: float) -> Table:
+    """Pages in the direction of the long flows."""
+    page = {"bytes": f"{dice.count(5_000, max(10_000, rate // 8))}b", "interval": dice.ms(1000, 5000)}
+    objects: Table = (
+        {"objects": dice.count(1, 20), "object_bytes": f"{dice.count(1000, 30_000)}b"} if dice.chance(0.4) else {}
+    )
+    return _up(**page, **objects)
+
+
+def _bittorrent(dice: Dice, _: int, __: float) -> Table:
+    peers = dice.count(2, 10)
+    return _up(peers=peers, unchoked=dice.randint(1, min(peers, 4)), congestion=dice.choice(["reno", "cubic"]))
+
+
+def _load_test(dice: Dice, _: int, duration: float) -> Table:
+    return _up(delay=f"{round(duration / 8)}s", congestion=dice.choice(["reno", "cubic"]))
+
+
+LOAD_TESTS = ("rrul", "rrul_be", "tcp_bidirectional", "tcp_ndown", "tcp_nup")
+OTHERS: Mapping[str, Callable[[Dice, int, float], Table]] = {
+    "tcp": _back,
+    "udp": _udp,
+    "web": _web,
+    "bittorrent": _bittorrent,
+    "voip": lambda dice, _, __: _up(both_ways=dice.chance(0.7)),
+    "game": lambda dice, _, __: _up(tick=dice.ms(10, 50)),
+    "dns": lambda dice, _, __: _up(interval=dice.ms(200, 2000), pattern=dice.choice(["constant", "poisson"])),
+    "irtt": lambda dice, _, __: _up(interval=dice.ms(20, 500), size=f"{dice.count(60, 1400)}b"),
+    **dict.fromkeys(LOAD_TESTS, _load_test),
+}
+"""The other traffic by kind; `ping` is in every scenario."""

@@ -1,0 +1,74 @@
+"""`make agreement --random`: the scenarios are drawn from a seed alone, can all be run, and have every part."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from bufferscope import _core
+from bufferscope.engines import REGISTRY, Engine
+from bufferscope.engines.sim import engine as sim
+from bufferscope.model.experiment import Experiment
+from drawing import CONTROLS, NO_GUEST_HAS, draw, random_matrix
+from drawn_queues import QUEUES
+from drawn_traffic import OTHERS
+from write import main
+
+MANY = 300
+
+
+@pytest.fixture(scope="module")
+def many() -> list[tuple[str, str]]:
+    return [draw(7, index, None) for index in range(1, MANY + 1)]
+
+
+def test_everything_that_a_guest_has_is_drawn() -> None:
+    defined = json.loads(_core.schema())["$defs"]
+    controls = {each["const"] for each in defined["Congestion"]["oneOf"]}
+    kinds = {each["properties"]["kind"]["const"] for each in defined["Traffic"]["oneOf"]}
+    assert QUEUES.keys() | NO_GUEST_HAS >= _core.QDISCS.keys()
+    assert set(CONTROLS) | NO_GUEST_HAS >= controls
+    assert OTHERS.keys() | NO_GUEST_HAS >= kinds - {"ping"}, "every scenario has a ping"
+
+
+def test_the_seed_and_the_number_decide(many: list[tuple[str, str]]) -> None:
+    assert draw(7, 1, None) == many[0]
+    assert len({text for _, text in many} | {draw(8, 1, None)[1]}) == MANY + 1
+    assert [entry.name for entry in random_matrix(7, 3, None).entries] == [name for name, _ in many[:3]]
+
+
+def test_every_scenario_can_run_on_a_kernel_and_every_part_occurs(many: list[tuple[str, str]]) -> None:
+    for name, file in many:
+        (point,) = Experiment(name, file.encode(), "drawn.toml").points
+        _core.check_on_linux(point.core)
+    text = "\n".join(file for _, file in many)
+    for part in (
+        *(f'qdisc = "{name}"' for name in QUEUES),
+        *(f'name = "other-{kind}"' for kind in OTHERS),
+        *(f'congestion = "{name}"' for name in CONTROLS),
+        *("ring = ", "gso_max_segs = 16", "ecn = true", "reverse = ", "overhead = ", "dscp = ", "stagger = "),
+        *("loss = ", "gemodel = ", "keep_order = ", "reorder = "),
+    ):
+        assert part in text, part
+    flows = [int(number) for number in re.findall(r"flows = (\d+)", text)]
+    assert (min(flows), max(flows) > 40) == (1, True)
+    assert {"1", "2"} == set(re.findall(r'name = "bulk(\d)"', text))
+
+
+def test_kernels_with_byte_queue_limits_have_them() -> None:
+    rings = {kernel: "".join(draw(1, n, kernel)[1] for n in range(60)) for kernel in ("6.1", "6.12")}
+    assert "bql = true" in rings["6.12"]
+    assert "bql = false" not in rings["6.12"]
+    assert "bql = true" not in rings["6.1"]
+
+
+def test_the_page_has_what_repeats_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(REGISTRY, "other", Engine("other", "for tests", sim.run, identity=lambda: ""))
+    places = ["--out", str(tmp_path / "runs"), "--pages", str(tmp_path), "--reference", "other"]
+    assert main([*places, "--random", "2", "--seed", "3", "--repeat", "1"]) == 0
+    page = (tmp_path / "agreement-random.md").read_text(encoding="utf-8")
+    assert "In **2** of the scenarios every comparison is within its tolerance" in page
+    assert 'make agreement ARGS="--random 2 --seed 3"' in page
+    for entry in random_matrix(3, 2, None).entries:
+        assert f"| {entry.name} |" in page
