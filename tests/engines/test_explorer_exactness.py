@@ -1,7 +1,6 @@
 """The explorer's simulator, in WebAssembly, gives the same runs as the native one, and the same numbers."""
 
 import math
-import os
 
 import explorers
 import pytest
@@ -9,42 +8,17 @@ from explorers import Request, exact, in_node, native, request
 from laboratory import ROUTED
 
 import bufferscope as bs
-from bufferscope.model.experiment import Experiment, catalogue, load
-
-IS_WHOLE = "WHOLE_CATALOGUE" in os.environ
-LONG = {"dark-smokeping"}
-"""Experiments of a day, which can't be brief."""
+from bufferscope.model.experiment import Experiment, load
 
 
 def _experiment(text: str) -> Experiment:
     return Experiment("lab", text.encode(), "lab.toml")
 
 
-@pytest.fixture(scope="module")
-def experiments() -> list[Experiment]:
-    """The catalogue and the presets: a brief run of each, or with `WHOLE_CATALOGUE` all of it."""
-    names = [*catalogue(), *map(str, explorers.PRESETS)]
-    names = [name for name in names if IS_WHOLE or name not in LONG]
-    return [load(name) if IS_WHOLE else explorers.brief(name) for name in names]
-
-
-def test_every_experiment_has_the_same_run_as_natively(experiments: list[Experiment]) -> None:
-    chosen = [
-        (experiment, index)
-        for experiment in experiments
-        for index in (range(len(experiment.points)) if IS_WHOLE else [len(experiment.points) - 1])
-    ]
-    answers = in_node(request(experiment, index, seed=7) for experiment, index in chosen)
-    too_large = {}
-    for (experiment, index), answer in zip(chosen, answers, strict=True):
-        if "refused" in answer:
-            too_large[experiment.name] = answer["refused"]["message"]
-            continue
-        point = experiment.points[index]
-        point = point.member(7) if experiment.document.get("population") else point
-        assert exact(answer["summary"]) == native(point, 7), (experiment.name, index)
-    assert all("too large for a browser" in message for message in too_large.values()), too_large
-    assert len(too_large) <= 2, too_large
+def test_every_experiment_has_the_same_run_as_natively() -> None:
+    runs = list(explorers.every_run())
+    answers = in_node(request(experiment, index, seed=7) for experiment, index in runs)
+    explorers.check_runs(runs, answers, seed=7)
 
 
 def test_steps_and_logs_of_packets_change_nothing_and_changes_the_same() -> None:

@@ -1,8 +1,9 @@
 """The explorer's simulator: runs in node, and the same runs on the native one."""
 
 import json
+import os
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from laboratory import program
 
 from bufferscope import TABLES, _core
 from bufferscope.base.errors import ExperimentError
-from bufferscope.model.experiment import Experiment, Point, load
+from bufferscope.model.experiment import Experiment, Point, catalogue, load
 
 ROOT = Path(__file__).parents[2]
 BUILT = ROOT / "explorer" / "build"
@@ -42,6 +43,36 @@ def brief(name: str) -> Experiment:
         except ExperimentError:
             continue
     return load(name)
+
+
+IS_WHOLE = "WHOLE_CATALOGUE" in os.environ
+LONG = {"dark-smokeping"}
+"""Experiments of a day, which can't be brief."""
+
+
+def every_run() -> Iterator[tuple[Experiment, int]]:
+    """Runs of the catalogue and the presets: briefly the last point of each, or with `WHOLE_CATALOGUE` all of it."""
+    for name in [*catalogue(), *map(str, PRESETS)]:
+        if IS_WHOLE:
+            experiment = load(name)
+            yield from ((experiment, index) for index in range(len(experiment.points)))
+        elif name not in LONG:
+            experiment = brief(name)
+            yield experiment, len(experiment.points) - 1
+
+
+def check_runs(runs: Iterable[tuple[Experiment, int]], answers: Iterable[dict[str, Any]], seed: int) -> None:
+    """The answers to these runs' requests have the native numbers, or refuse what is too large for a browser."""
+    too_large = {}
+    for (experiment, index), answer in zip(runs, answers, strict=True):
+        if "refused" in answer:
+            too_large[experiment.name] = answer["refused"]["message"]
+            continue
+        point = experiment.points[index]
+        point = point.member(seed) if experiment.document.get("population") else point
+        assert exact(answer["summary"]) == native(point, seed), (experiment.name, index)
+    assert all("too large for a browser" in message for message in too_large.values()), too_large
+    assert len(too_large) <= 2, too_large
 
 
 def in_node(requests: Iterable[Request]) -> list[dict[str, Any]]:
