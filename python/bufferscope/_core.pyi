@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from ipaddress import IPv4Address, IPv6Address
 from os import PathLike
-from typing import Self, final
+from typing import Literal, Self, final
 
 MOST_TRACE_BYTES: int
 """The largest file of delivery opportunities."""
@@ -20,14 +20,8 @@ OPTIONAL_TABLES: list[str]
 WORDS: dict[str, dict[str, list[str]]]
 """For each table, its columns that hold only certain words, each with these words."""
 
-QDISCS: dict[str, tuple[str, bool]]
-"""The queueing disciplines, each with the part of the kernel that it is in, and whether that can be a module."""
-
-PURPOSES: dict[str, str]
-"""What each discipline is for, in a sentence."""
-
-SOURCES: dict[str, str]
-"""Where each discipline's behaviour is defined: the kernel's files, then RFCs and papers."""
+QDISCS: dict[str, Discipline]
+"""The queueing disciplines by name."""
 
 DROP_REASONS: dict[str, bool]
 """Why disciplines drop or mark packets, as the records say it, and whether they mark for that reason."""
@@ -58,6 +52,46 @@ class CaptureError(ValueError):
 
 class Interrupted(Exception):
     """The progress callback asked to stop."""
+
+@final
+class Discipline:
+    """What is known of a queueing discipline, whatever its parameters."""
+
+    @property
+    def purpose(self) -> str:
+        """What it is for, in a sentence."""
+
+    @property
+    def source(self) -> str:
+        """Where its behaviour is defined: the kernel's files, then RFCs and papers."""
+
+    @property
+    def module(self) -> str:
+        """The part of the kernel that contains it."""
+
+    @property
+    def is_loadable(self) -> bool:
+        """Whether that part can be a module of its own; if not, every kernel with a packet scheduler has it."""
+
+    @property
+    def queues(self) -> Literal["shared", "per_flow", "coupled"]:
+        """Whether flows share a queue or few bands, have one each, or there are two with coupled AQMs (L4S)."""
+
+    @property
+    def aqm(self) -> Literal["length", "delay"] | None:
+        """What it measures to drop or mark before the queue is full, with its defaults; None if it does not."""
+
+    @property
+    def contains_others(self) -> bool:
+        """Whether there can be other disciplines inside it, which then have the queue."""
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether it may hold packets back although the layer below is ready."""
+
+    @property
+    def has_kernel_defaults(self) -> bool:
+        """Whether the kernel sets every parameter that `tc` leaves out to the default of experiment files."""
 
 @final
 class Point:

@@ -7,6 +7,7 @@ from pathlib import Path
 import catalogue
 import command_line
 import experiment_file
+import explorer_disciplines
 import metrics_list
 import python_api
 import queues
@@ -26,6 +27,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
 def main() -> int:
     """Write all pages, or compare them with the existing ones."""
     pages = {DIRECTORY / name: NOTICE + page() for name, page in PAGES.items()}
+    pages[explorer_disciplines.PATH] = explorer_disciplines.module()
     if "--check" in sys.argv[1:]:
         outdated = [path.name for path, text in pages.items() if not path.exists() or path.read_text() != text]
         if outdated:

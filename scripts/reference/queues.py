@@ -26,7 +26,7 @@ def page() -> str:
     schema: Mapping[str, Any] = json.loads(_core.schema())
     variants = schema["$defs"]["Queue"]["oneOf"]
     names = [variant["properties"]["qdisc"]["const"] for variant in variants]
-    rows = ((f"[`{name}`](#{name})", _core.PURPOSES[name]) for name in names)
+    rows = ((f"[`{name}`](#{name})", _core.QDISCS[name].purpose) for name in names)
     overview = table(["discipline", "purpose"], rows)
     return INTRODUCTION + overview + "".join(_section(schema, variant) for variant in variants).rstrip() + "\n"
 
@@ -43,7 +43,7 @@ class _QueueSections(Sections):
 def _section(schema: Mapping[str, Any], variant: Mapping[str, Any]) -> str:
     sections = _QueueSections(schema)
     name = variant["properties"]["qdisc"]["const"]
-    text = heading(2, name) + f"{told(variant)}\n\nSource: {_source(_core.SOURCES[name])}.\n\n"
+    text = heading(2, name) + f"{told(variant)}\n\nSource: {_source(_core.QDISCS[name].source)}.\n\n"
     own = {key: node for key, node in variant["properties"].items() if key != "qdisc"}
     if not own:
         return text + "No parameters.\n\n"

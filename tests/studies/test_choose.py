@@ -12,11 +12,12 @@ from laboratory import SMALL, Answer, write
 import bufferscope as bs
 from bufferscope import _core
 from bufferscope.base.errors import InputError
+from bufferscope.model.disciplines import SHAPERS
 from bufferscope.model.experiment import load
 from bufferscope.model.network import bulk_flows
 from bufferscope.stats.estimate import estimate
 from bufferscope.studies.choice.bottleneck import find
-from bufferscope.studies.choice.candidates import SHAPERS, QueueCandidate
+from bufferscope.studies.choice.candidates import QueueCandidate
 from bufferscope.studies.choice.judging import MeasuredCandidate, judge
 
 Cli = Callable[..., Answer]

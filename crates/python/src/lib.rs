@@ -6,6 +6,7 @@
 
 mod capture;
 mod commands;
+mod disciplines;
 mod experiment;
 mod frames;
 mod kernel_packets;
@@ -39,14 +40,18 @@ create_exception!(_core, Interrupted, PyException, "The progress callback asked 
 mod _core {
     use bufferscope_records::Table;
     use bufferscope_records::frame::PROTOCOL;
-    use bufferscope_scenario::{Kind, Qdisc, Reason, sizes};
+    use bufferscope_scenario::{Qdisc, Reason, sizes};
     use pyo3::prelude::*;
     use pyo3::types::PyDict;
+
+    use super::disciplines::disciplines;
 
     #[pymodule_export]
     use super::capture::read_captures;
     #[pymodule_export]
     use super::commands::{cards, check_on_linux, commands, queue_arguments};
+    #[pymodule_export]
+    use super::disciplines::Discipline;
     #[pymodule_export]
     use super::experiment::{Experiment, Point, load, schema};
     #[pymodule_export]
@@ -77,28 +82,8 @@ mod _core {
         module.add("TABLES", tables(module.py())?)?;
         module.add("OPTIONAL_TABLES", optional_tables())?;
         module.add("WORDS", words_of_columns(module.py())?)?;
-        module.add("QDISCS", qdiscs(module.py())?)?;
-        module.add("PURPOSES", words(module.py(), |kind| kind.purpose)?)?;
-        module.add("SOURCES", words(module.py(), |kind| kind.source)?)?;
+        module.add("QDISCS", disciplines(module.py())?)?;
         module.add("DROP_REASONS", drop_reasons(module.py())?)
-    }
-
-    /// The part of the kernel that each discipline is in, and whether it can be a module.
-    fn qdiscs(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-        let qdiscs = PyDict::new(py);
-        for kind in Qdisc::KINDS {
-            qdiscs.set_item(kind.name, (kind.module, kind.loadable))?;
-        }
-        Ok(qdiscs)
-    }
-
-    /// For each discipline, words about it.
-    fn words(py: Python<'_>, about: fn(&Kind) -> &'static str) -> PyResult<Bound<'_, PyDict>> {
-        let words = PyDict::new(py);
-        for kind in Qdisc::KINDS {
-            words.set_item(kind.name, about(kind))?;
-        }
-        Ok(words)
     }
 
     /// For each reason, whether packets are marked for it and not dropped.

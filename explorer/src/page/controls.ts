@@ -1,6 +1,7 @@
 // The controls: each reads its value from the experiment, and writes a `path=value`.
 
 import type { Opened, Port, Traffic } from "../core/protocol";
+import { DISCIPLINES } from "./disciplines";
 import { pathOf, written, type Document, type Table, isTable } from "./document";
 import { measures, type Network } from "./network";
 import { t } from "./texts";
@@ -48,16 +49,11 @@ export interface Switch extends Base {
 export type Control = Slider | Choice | Switch;
 
 export const CONGESTION = ["reno", "cubic", "vegas", "westwood", "ledbat", "ledbat++", "bbr", "bbr3", "dctcp", "prague"];
-/** The disciplines that a reader may choose for a port, and whether their limit is in bytes. */
-const DISCIPLINES = ["pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast", "red", "choke", "sfq", "codel", "fq_codel", "pie", "fq_pie", "dualpi2", "cake", "fq"];
-/** What a reader should know of each. */
-const ABOUT: Record<string, "tail" | "head" | "priority" | "random" | "managed" | "fair" | "both" | "coupled"> = {
-  pfifo: "tail", bfifo: "tail", pfifo_head_drop: "head", pfifo_fast: "priority", red: "random", choke: "random", codel: "managed",
-  pie: "managed", sfq: "fair", fq: "fair", fq_codel: "both", fq_pie: "both", cake: "both", dualpi2: "coupled",
-};
-/** The disciplines that mark only with the option `ecn`, and the option's default. */
-const ECN: Record<string, boolean> = { red: false, choke: false, sfq: false, codel: false, fq_codel: true, pie: false, fq_pie: false };
-const TARGET: Record<string, number> = { codel: 5e6, fq_codel: 5e6, pie: 15e6, fq_pie: 15e6, dualpi2: 15e6 };
+/** The disciplines that a reader may choose for a port: those that have the queue themselves. */
+const OFFERED = Object.keys(DISCIPLINES).filter((name) => !DISCIPLINES[name]!.containsOthers);
+/** RFC 9332, appendix A.1: the target of `dualpi2` unless other keys say otherwise. */
+const DUALPI2_TARGET = 15e6;
+/** Disciplines without a slider for the limit: they have no such key, or the limit does not say how long packets wait. */
 const WITHOUT_LIMIT = new Set(["cake", "pfifo_fast", "htb", "prio", "tbf", "fq", "choke"]);
 const FULL_FRAME = 1514;
 
@@ -195,16 +191,17 @@ function queueControls(port: Port, network: Network, document: Document): Contro
   const found = document.ofPort(port.link, direction, "queue");
   const table: Table = isTable(found) ? found : { qdisc: port.qdisc };
   const rate = port.rate_bps ?? 10e6;
-  const known = DISCIPLINES.includes(port.qdisc);
+  const known = OFFERED.includes(port.qdisc) ? DISCIPLINES[port.qdisc] : undefined;
+  const about = aboutOf(port.qdisc);
   const controls: Control[] = [{
     kind: "choice",
     id: "discipline",
     part: "queue",
     label: t("control.discipline"),
-    ...(Object.hasOwn(ABOUT, port.qdisc) ? { about: t(`control.discipline.about.${ABOUT[port.qdisc]!}`) } : {}),
+    ...(about ? { about: t(`control.discipline.about.${about}`) } : {}),
     changes: true,
     value: port.qdisc,
-    options: [...(known ? [] : [port.qdisc]), ...DISCIPLINES].map((each) => [each, disciplineName(each)]),
+    options: [...(known ? [] : [port.qdisc]), ...OFFERED].map((each) => [each, disciplineName(each)]),
     sets: (value) => [[path, written(newQueue(value, port, rate))]],
   }];
   const set = (key: string, value: string | number | boolean): [string, string][] => [[path, written({ ...table, qdisc: port.qdisc!, [key]: value })]];
@@ -237,8 +234,8 @@ function queueControls(port: Port, network: Network, document: Document): Contro
       sets: (value) => [[path, written({ ...table, qdisc: "red", min: `${value}b`, max: `${3 * value}b` })]],
     });
   }
-  const target = TARGET[port.qdisc];
-  if (target !== undefined && table["typical_rtt"] === undefined && table["max_rtt"] === undefined) {
+  const target = port.qdisc === "dualpi2" ? DUALPI2_TARGET : timeOf(known?.target);
+  if (target !== null && table["typical_rtt"] === undefined && table["max_rtt"] === undefined) {
     controls.push({
       kind: "slider", id: "target", part: "queue", label: t("control.target"), changes: true,
       least: 1e6, most: 200e6, value: timeOf(table["target"]) ?? target,
@@ -262,14 +259,24 @@ function queueControls(port: Port, network: Network, document: Document): Contro
       });
     }
   }
-  if (port.qdisc in ECN) {
+  if (known?.ecn !== undefined) {
     controls.push({
       kind: "switch", id: "queue-ecn", part: "queue", label: t("control.marks"), about: t("control.marks.about"), changes: true,
-      value: (table["ecn"] ?? ECN[port.qdisc]) === true,
+      value: (table["ecn"] ?? known.ecn) === true,
       sets: (on) => set("ecn", on),
     });
   }
   return controls;
+}
+
+/** What a reader should know of a discipline; null of those that only contain others. */
+function aboutOf(qdisc: string): "tail" | "head" | "priority" | "random" | "managed" | "fair" | "both" | "coupled" | null {
+  const kind = Object.hasOwn(DISCIPLINES, qdisc) ? DISCIPLINES[qdisc]! : null;
+  if (!kind || kind.containsOthers) return null;
+  if (kind.queues === "coupled") return "coupled";
+  if (kind.queues === "per_flow") return kind.aqm ? "both" : "fair";
+  if (kind.aqm) return kind.aqm === "length" ? "random" : "managed";
+  return qdisc === "pfifo_head_drop" ? "head" : qdisc === "pfifo_fast" ? "priority" : "tail";
 }
 
 /** A discipline as one would set it first: with the buffer that the port had, or what the discipline requires. */

@@ -3,11 +3,11 @@
 
 import type { Port } from "../core/protocol";
 import type { Colours } from "./colours";
+import { DISCIPLINES } from "./disciplines";
 import type { Flows } from "./flows";
 import type { Run } from "./run";
 import { Place, type Track } from "./track";
 
-const FAIR = new Set(["fq_codel", "fq_pie", "fq", "sfq", "cake", "dualpi2"]);
 const MOST_LANES = 6;
 const LARGEST_CELL = 24;
 const SMALL_BYTES = 300;
@@ -212,7 +212,8 @@ export class Stage {
   // Packets in a box, from the exit on the right; a lane for each flow if the discipline takes turns.
   private fill(pen: Pen, packets: number[], box: Box, room: number, lanes = true): void {
     const { context, colours, scene, track } = pen;
-    const fair = lanes && FAIR.has(scene.port.qdisc ?? "");
+    const kind = scene.port.qdisc === null ? undefined : DISCIPLINES[scene.port.qdisc];
+    const fair = lanes && kind !== undefined && kind.queues !== "shared";
     const groups = new Map<number, number[]>();
     for (const packet of packets) {
       const lane = fair ? track.flow.at(packet) % MOST_LANES : 0;

@@ -1,6 +1,7 @@
 // The guided tours. A step sets the picture up, and knows when a reader has found the answer to its question; its words
 // are in the texts, as `tour.<id>.<number>.*`.
 
+import { DISCIPLINES } from "../page/disciplines";
 import type { Reading } from "../page/tour";
 import { fresh, type State } from "../page/state";
 import { FIRST, presetText } from "../presets/index";
@@ -53,8 +54,9 @@ function shareOf({ meaning }: Reading, first: string, second: string): number {
   return a! + b! > 0 ? a! / (a! + b!) : NaN;
 }
 
-const FAIR = ["fq_codel", "fq_pie", "cake", "sfq", "fq"];
-const MANAGED = ["codel", "fq_codel", "pie", "fq_pie", "cake", "dualpi2"];
+const NAMES = Object.keys(DISCIPLINES);
+const FAIR = NAMES.filter((name) => DISCIPLINES[name]!.queues === "per_flow");
+const MANAGED = NAMES.filter((name) => DISCIPLINES[name]!.aqm === "delay");
 /** Whether the queue's time is not limited, although pings pass it or find it short. */
 const isUnmanaged = (reading: Reading): boolean => !MANAGED.includes(discipline(reading)) && !isTailDrop(reading);
 

@@ -85,7 +85,7 @@ def _list_names(what: str, json: bool) -> None:
 
 def _list_qdiscs(json: bool) -> None:
     """The disciplines, with the engines of this machine that have them."""
-    from bufferscope._core import PURPOSES, SOURCES
+    from bufferscope._core import QDISCS
     from bufferscope.engines.availability import having, unusable
 
     known, without = having(), unusable()
@@ -93,7 +93,7 @@ def _list_qdiscs(json: bool) -> None:
         from bufferscope.cli.documents import print_document
 
         rows = [
-            {"name": name, "purpose": PURPOSES[name], "source": SOURCES[name], "engines": has}
+            {"name": name, "purpose": QDISCS[name].purpose, "source": QDISCS[name].source, "engines": has}
             for name, has in known.items()
         ]
         print_document({"qdiscs": rows, "unusable_engines": without})
@@ -102,7 +102,9 @@ def _list_qdiscs(json: bool) -> None:
 
         words = {True: "yes", False: "no", None: "?"}
         engines = list(next(iter(known.values())))
-        listed = [(name, PURPOSES[name], *(words[has[engine]] for engine in engines)) for name, has in known.items()]
+        listed = [
+            (name, QDISCS[name].purpose, *(words[has[engine]] for engine in engines)) for name, has in known.items()
+        ]
         print_rows("The queueing disciplines", ("Name", "What it is for", *engines), listed)
         if any(has is None for row in known.values() for has in row.values()):
             print("?: not known before `bufferscope guest build`.")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bufferscope._core import QDISCS
 from bufferscope.figures.source import PlottedPoint
 from bufferscope.model.network import ports
 
@@ -10,14 +11,6 @@ WHEN_FULL, AQM, EACH_FLOW, COUPLED = "drops when full", "AQM, one queue", "a que
 OTHERS = "other disciplines"
 FAMILIES = (WHEN_FULL, AQM, EACH_FLOW, COUPLED, OTHERS)
 """In the order of their colours."""
-_MEMBERS = {
-    WHEN_FULL: ("pfifo", "bfifo", "pfifo_fast", "pfifo_head_drop", "prio", "tbf", "htb", "netem"),
-    AQM: ("red", "codel", "pie", "choke"),
-    EACH_FLOW: ("sfq", "fq_codel", "fq_pie", "fq", "cake"),
-    COUPLED: ("dualpi2",),
-}
-"""Disciplines that hold others only drop when they are full if nothing else is configured inside them."""
-_FAMILY = {kind: family for family, kinds in _MEMBERS.items() for kind in kinds}
 
 
 def families(points: list[PlottedPoint]) -> list[str] | None:
@@ -31,8 +24,22 @@ def families(points: list[PlottedPoint]) -> list[str] | None:
 
 def family(queue: Mapping[str, Any]) -> str:
     """The family of the disciplines inside, or of the discipline itself if it holds none."""
-    found = {_FAMILY.get(kind, OTHERS) for kind in _innermost(queue)}
+    found = {_of_kind(name) for name in _innermost(queue)}
     return found.pop() if len(found) == 1 else OTHERS
+
+
+def _of_kind(name: str) -> str:
+    """The family of a discipline with nothing inside: then those that could contain others drop when they are full."""
+    kind = QDISCS.get(name)
+    if kind is None:
+        return OTHERS
+    match kind.queues:
+        case "per_flow":
+            return EACH_FLOW
+        case "coupled":
+            return COUPLED
+        case "shared":
+            return AQM if kind.aqm else WHEN_FULL
 
 
 def _innermost(queue: Mapping[str, Any]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from bufferscope.metrics.batch import Batch
 from bufferscope.metrics.declaring import Metric, Query, query
 from bufferscope.metrics.long import Measured
 from bufferscope.metrics.records import RunRecords
+from bufferscope.model.disciplines import PURE_LIMITS
 from bufferscope.model.network import NANOSECONDS, Port, path, traffic_ends, traffic_named
 from bufferscope.model.scenario import NetalyzrTraffic
 
@@ -113,11 +114,9 @@ def true_bytes(port: Port, packet_bytes: int) -> int | None:
 
     A discipline that drops before its limit is reached has no size of this kind.
     """
-    if port.queue["qdisc"] == "bfifo":
-        return port.queue.get("limit_bytes")
-    if port.queue["qdisc"] in ("pfifo", "pfifo_fast", "pfifo_head_drop") and port.limit_packets is not None:
-        return port.limit_packets * packet_bytes
-    return None
+    if port.queue["qdisc"] not in PURE_LIMITS:
+        return None
+    return port.limit_bytes if port.limit_packets is None else port.limit_packets * packet_bytes
 
 
 def bottleneck(run: RunRecords, entry: NetalyzrTraffic, direction: str) -> Port | None:

@@ -99,6 +99,12 @@ class Port:
         limit = self.queue.get("limit_packets")
         return limit if isinstance(limit, int) else None
 
+    @property
+    def limit_bytes(self) -> int | None:
+        """The queue's limit if it is in bytes, otherwise None."""
+        limit = self.queue.get("limit_bytes")
+        return limit if isinstance(limit, int) else None
+
 
 def ports(scenario: Scenario) -> dict[str, Port]:
     """All ports by name, in the order of the file's links, forward before reverse."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bufferscope.results.result import Result
 
 TAIL_DROP = frozenset({"pfifo", "bfifo"})
+"""The disciplines that the sentence calls so: not those with bands, or that drop at the head."""
 QUEUE_MANAGER = "codel"
 FIGURE: FigureName = "rtt"
 EXAMPLE = "ucas-mitigate"

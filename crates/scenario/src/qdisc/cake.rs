@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Counts, Discipline, Limit, Reason, Setting, Shaper, counted};
+use super::{Aqm, Counts, Discipline, Limit, Queues, Reason, Setting, Shaper, counted};
 use crate::error::{Problem, Problems};
 use crate::file::Rate;
 use crate::model::Port;
@@ -210,6 +210,9 @@ impl Discipline for Cake {
         "net/sched/sch_cake.c; T. Høiland-Jørgensen, D. Täht and J. Morton, Piece of CAKE, 2018";
     const MODULE: &'static str = "sch_cake";
     const SAMPLE: &'static str = "cake";
+    const QUEUES: Queues = Queues::PerFlow;
+    const AQM: Option<Aqm> = Some(Aqm::Delay);
+    const KERNEL_DEFAULTS: bool = true;
     const REASONS: &'static [Reason] =
         &[Reason::OVERLIMIT, Reason::COBALT, Reason::CAKE, Reason::ACK_FILTER, Reason::COBALT_MARK];
     const COUNTED: &'static [Reason] = &[Reason::CAKE, Reason::ACK_FILTER, Reason::COBALT_MARK];

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::red::{self, PacketSize, Probability, Thresholds, Wanted, shown};
-use super::{Averaging, AveragingError, Counts, Discipline, Limit, Reason, Setting, counted, words};
+use super::{Aqm, Averaging, AveragingError, Counts, Discipline, Limit, Reason, Setting, counted, words};
 use crate::error::{Problem, Problems};
 use crate::file::Rate;
 use crate::quantity::{Packets, Quantity};
@@ -101,6 +101,7 @@ impl Discipline for Choke {
     const SOURCE: &'static str = "net/sched/sch_choke.c; R. Pan, B. Prabhakar and K. Psounis, CHOKe, 2000";
     const MODULE: &'static str = "sch_choke";
     const SAMPLE: &'static str = "choke limit 100 bandwidth 10mbit";
+    const AQM: Option<Aqm> = Some(Aqm::Length);
     const REASONS: &'static [Reason] = &[
         Reason::OVERLIMIT,
         Reason::CHOKE_MATCHED,

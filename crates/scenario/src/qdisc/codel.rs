@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, Discipline, Limit, PacketLimit, Reason, Setting, counted, words};
+use super::{Aqm, Counts, Discipline, Limit, PacketLimit, Reason, Setting, counted, words};
 use crate::error::Problems;
 use crate::quantity::{Quantity, Times};
 use crate::units::{MINUTE, MS, US};
@@ -73,6 +73,8 @@ impl Discipline for Codel {
     const SOURCE: &'static str = "net/sched/sch_codel.c, include/net/codel_impl.h; RFC 8289";
     const MODULE: &'static str = "sch_codel";
     const SAMPLE: &'static str = "codel";
+    const AQM: Option<Aqm> = Some(Aqm::Delay);
+    const KERNEL_DEFAULTS: bool = true;
     const REASONS: &'static [Reason] = Self::COUNTED;
     const COUNTED: &'static [Reason] = &[Reason::OVERLIMIT, Reason::CODEL, Reason::CODEL_MARK];
     const OWN_WORDS: usize = 9;

@@ -8,7 +8,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, Discipline, Limit, PacketLimit, Reason, Setting, counted, words};
+use super::{Aqm, Counts, Discipline, Limit, PacketLimit, Queues, Reason, Setting, counted, words};
 use crate::error::{Problem, Problems};
 use crate::path::join;
 use crate::quantity::{Packets, Quantity, QueueLengths, Sizes, Times};
@@ -194,6 +194,9 @@ impl Discipline for Dualpi2 {
     const SOURCE: &'static str = "net/sched/sch_dualpi2.c; RFC 9332";
     const MODULE: &'static str = "sch_dualpi2";
     const SAMPLE: &'static str = "dualpi2";
+    const QUEUES: Queues = Queues::Coupled;
+    const AQM: Option<Aqm> = Some(Aqm::Delay);
+    const KERNEL_DEFAULTS: bool = true;
     const REASONS: &'static [Reason] = &[Reason::OVERLIMIT, Reason::DUALPI2, Reason::DUALPI2_MARK, Reason::STEP_MARK];
     const COUNTED: &'static [Reason] = &[Reason::DUALPI2, Reason::DUALPI2_MARK, Reason::STEP_MARK];
     const OWN_WORDS: usize = 8;

@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, Discipline, Limit, PacketLimit, Reason, Setting, counted};
+use super::{Counts, Discipline, Limit, PacketLimit, Queues, Reason, Setting, counted};
 use crate::error::Problems;
 use crate::quantity::{Quantity, Rates, Sizes, Times};
 use crate::units::{MINUTE, MS, SECOND, US};
@@ -163,6 +163,8 @@ impl Discipline for Fq {
     const SOURCE: &'static str = "net/sched/sch_fq.c";
     const MODULE: &'static str = "sch_fq";
     const SAMPLE: &'static str = "fq";
+    const QUEUES: Queues = Queues::PerFlow;
+    const KERNEL_DEFAULTS: bool = true;
     const REASONS: &'static [Reason] = Self::COUNTED;
     const COUNTED: &'static [Reason] =
         &[Reason::OVERLIMIT, Reason::FLOW_LIMIT, Reason::HORIZON, Reason::CE_THRESHOLD_MARK];

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::codel::Time;
-use super::{Counts, Discipline, DsFilter, Limit, PacketLimit, Reason, Setting, counted, words};
+use super::{Aqm, Counts, Discipline, DsFilter, Limit, PacketLimit, Queues, Reason, Setting, counted, words};
 use crate::error::Problems;
 use crate::quantity::{Quantity, Sizes};
 
@@ -115,6 +115,9 @@ impl Discipline for FqCodel {
     const SOURCE: &'static str = "net/sched/sch_fq_codel.c, include/net/codel_impl.h; RFC 8290";
     const MODULE: &'static str = "sch_fq_codel";
     const SAMPLE: &'static str = "fq_codel";
+    const QUEUES: Queues = Queues::PerFlow;
+    const AQM: Option<Aqm> = Some(Aqm::Delay);
+    const KERNEL_DEFAULTS: bool = true;
     const REASONS: &'static [Reason] = &[Reason::OVERLIMIT, Reason::OVERMEMORY, Reason::CODEL, Reason::CODEL_MARK];
     const COUNTED: &'static [Reason] = Self::REASONS;
     const OWN_WORDS: usize = 10;

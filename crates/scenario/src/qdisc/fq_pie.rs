@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::pie::Time;
-use super::{Counts, Discipline, Limit, PacketLimit, Reason, Setting, counted, words};
+use super::{Aqm, Counts, Discipline, Limit, PacketLimit, Queues, Reason, Setting, counted, words};
 use crate::error::Problems;
 use crate::quantity::{Quantity, Sizes};
 use crate::sizes::FRAME_BYTES;
@@ -121,6 +121,9 @@ impl Discipline for FqPie {
     const SOURCE: &'static str = "net/sched/sch_fq_pie.c; RFC 8033; DRR as in RFC 8290";
     const MODULE: &'static str = "sch_fq_pie";
     const SAMPLE: &'static str = "fq_pie";
+    const QUEUES: Queues = Queues::PerFlow;
+    const AQM: Option<Aqm> = Some(Aqm::Delay);
+    const KERNEL_DEFAULTS: bool = true;
     const REASONS: &'static [Reason] = Self::COUNTED;
     const COUNTED: &'static [Reason] = &[Reason::OVERLIMIT, Reason::PIE, Reason::PIE_MARK];
     const OWN_WORDS: usize = 9;

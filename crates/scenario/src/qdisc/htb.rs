@@ -126,6 +126,7 @@ impl Discipline for Htb {
     const SOURCE: &'static str = "net/sched/sch_htb.c";
     const MODULE: &'static str = "sch_htb";
     const SAMPLE: &'static str = "htb";
+    const CONTAINS_OTHERS: bool = true;
     const HOLDS_BACK: bool = true;
 
     fn resolve(keys: &Keys, txqueuelen: u32, path: &str, problems: &mut Problems) -> Option<Self> {

@@ -17,6 +17,14 @@ pub struct Kind {
     pub loadable: bool,
     /// Arguments for `tc` that every kernel with this discipline accepts.
     pub sample: &'static str,
+    /// How it arranges the packets of different flows.
+    pub queues: Queues,
+    /// What it measures to drop or mark before the queue is full, with its default parameters; `None` if it does not.
+    pub aqm: Option<Aqm>,
+    /// Whether there can be other disciplines inside it, which then have the queue.
+    pub contains_others: bool,
+    /// Whether the kernel sets every parameter that `tc` leaves out to the default of experiment files.
+    pub kernel_defaults: bool,
     /// Why it drops or marks packets.
     pub reasons: &'static [Reason],
     /// The reasons that its counters in the kernel distinguish.
@@ -41,6 +49,10 @@ impl Kind {
             module: D::MODULE,
             loadable: D::LOADABLE,
             sample: D::SAMPLE,
+            queues: D::QUEUES,
+            aqm: D::AQM,
+            contains_others: D::CONTAINS_OTHERS,
+            kernel_defaults: D::KERNEL_DEFAULTS,
             reasons: D::REASONS,
             counted: D::COUNTED,
             holds_back: D::HOLDS_BACK,
@@ -59,6 +71,47 @@ impl Kind {
     /// [`own_words`](Self::own_words) long.
     pub fn counts(&self, drops: u64, own: &[u32]) -> impl Iterator<Item = (Reason, u64)> + use<> {
         self.counted.iter().copied().zip((self.counts)(drops, own))
+    }
+}
+
+/// How a discipline arranges the packets of different flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queues {
+    /// Packets of all flows wait in the same queue, or in one of a few bands.
+    Shared,
+    /// Each flow has a queue (RFC 8290), so that it waits for its own packets only.
+    PerFlow,
+    /// There are two queues, one of them for scalable flows, with coupled AQMs (RFC 9332).
+    Coupled,
+}
+
+impl Queues {
+    /// Its name outside of this crate.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Shared => "shared",
+            Self::PerFlow => "per_flow",
+            Self::Coupled => "coupled",
+        }
+    }
+}
+
+/// What an AQM (RFC 7567) measures to decide when it drops or marks packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aqm {
+    /// The length of the queue, as RED does.
+    Length,
+    /// How long packets wait, as CoDel (RFC 8289) and PIE (RFC 8033) do.
+    Delay,
+}
+
+impl Aqm {
+    /// Its name outside of this crate.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Length => "length",
+            Self::Delay => "delay",
+        }
     }
 }
 
@@ -117,5 +170,13 @@ mod tests {
         purposes.sort_unstable();
         purposes.dedup();
         assert_eq!(purposes.len(), Qdisc::KINDS.len());
+    }
+
+    #[test]
+    fn an_aqm_can_mark_packets_and_has_a_queue_of_its_own() {
+        for kind in Qdisc::KINDS.iter().filter(|kind| kind.aqm.is_some()) {
+            assert!(kind.reasons.iter().any(|reason| reason.marks), "{}", kind.name);
+            assert!(!kind.contains_others, "{}: the disciplines inside have the queue", kind.name);
+        }
     }
 }

@@ -26,7 +26,7 @@ pub use ds_filter::DsFilter;
 pub use dualpi2::{Pi2, StepThreshold};
 pub use htb::{ClassFilter, HtbClass};
 pub(crate) use kind::Counts;
-pub use kind::{Kind, Reason};
+pub use kind::{Aqm, Kind, Queues, Reason};
 use kind::{counted, words};
 pub(crate) use netem::GemodelKeys;
 pub use netem::{Distribution, Loss, NetemRate, NetemSlot, Reorder, SlotDelay};
@@ -60,6 +60,15 @@ pub(crate) trait Discipline: Sized {
     const LOADABLE: bool = true;
     /// Arguments for `tc` that every kernel with this discipline accepts.
     const SAMPLE: &'static str;
+    /// How it arranges the packets of different flows.
+    const QUEUES: Queues = Queues::Shared;
+    /// What it measures to drop or mark before the queue is full, with its default parameters; `None` if it does not.
+    const AQM: Option<Aqm> = None;
+    /// Whether there can be other disciplines inside it, which then have the queue.
+    const CONTAINS_OTHERS: bool = false;
+    /// Whether the kernel sets every parameter that `tc` leaves out to the default of experiment files. If not, a default
+    /// depends on the device, or `tc` computes it.
+    const KERNEL_DEFAULTS: bool = false;
     /// Why it drops or marks packets.
     const REASONS: &'static [Reason] = &[Reason::OVERLIMIT];
     /// The reasons that its counters in the kernel distinguish, at most [`Kind::MOST_COUNTED`].

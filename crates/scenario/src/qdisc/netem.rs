@@ -153,6 +153,7 @@ impl Discipline for Netem {
     const SOURCE: &'static str = "net/sched/sch_netem.c";
     const MODULE: &'static str = "sch_netem";
     const SAMPLE: &'static str = "netem delay 1ms";
+    const CONTAINS_OTHERS: bool = true;
     const REASONS: &'static [Reason] = &[Reason::OVERLIMIT, Reason::NETEM_LOSS, Reason::NETEM_MARK, Reason::NETEM];
     const COUNTED: &'static [Reason] = &[Reason::NETEM];
     const HOLDS_BACK: bool = true;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, Discipline, Limit, PacketLimit, Reason, Setting, counted, words};
+use super::{Aqm, Counts, Discipline, Limit, PacketLimit, Reason, Setting, counted, words};
 use crate::error::Problems;
 use crate::quantity::{Quantity, Times};
 use crate::units::{MINUTE, MS, US};
@@ -98,6 +98,8 @@ impl Discipline for Pie {
     const SOURCE: &'static str = "net/sched/sch_pie.c, include/net/pie.h; RFC 8033";
     const MODULE: &'static str = "sch_pie";
     const SAMPLE: &'static str = "pie";
+    const AQM: Option<Aqm> = Some(Aqm::Delay);
+    const KERNEL_DEFAULTS: bool = true;
     const REASONS: &'static [Reason] = Self::COUNTED;
     const COUNTED: &'static [Reason] = &[Reason::OVERLIMIT, Reason::PIE, Reason::PIE_MARK];
     const OWN_WORDS: usize = 10;

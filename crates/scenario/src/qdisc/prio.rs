@@ -102,6 +102,7 @@ impl Discipline for Prio {
     const SOURCE: &'static str = "net/sched/sch_prio.c";
     const MODULE: &'static str = "sch_prio";
     const SAMPLE: &'static str = "prio";
+    const CONTAINS_OTHERS: bool = true;
 
     fn resolve(keys: &Keys, txqueuelen: u32, path: &str, problems: &mut Problems) -> Option<Self> {
         let bands = keys.bands;

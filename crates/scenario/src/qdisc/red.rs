@@ -5,7 +5,7 @@ use std::fmt::Display;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ByteLimit, Counts, Discipline, Limit, Reason, Setting, counted, words};
+use super::{Aqm, ByteLimit, Counts, Discipline, Limit, Reason, Setting, counted, words};
 use crate::error::{Problem, Problems};
 use crate::file::Rate;
 use crate::path::join;
@@ -148,6 +148,7 @@ impl Discipline for Red {
         "net/sched/sch_red.c, include/net/red.h; S. Floyd and V. Jacobson, Random Early Detection, 1993";
     const MODULE: &'static str = "sch_red";
     const SAMPLE: &'static str = "red limit 100000 min 10000 max 30000 avpkt 1000 burst 20 bandwidth 10mbit";
+    const AQM: Option<Aqm> = Some(Aqm::Length);
     const REASONS: &'static [Reason] =
         &[Reason::OVERLIMIT, Reason::RED_EARLY, Reason::RED_FORCED, Reason::RED, Reason::RED_MARK];
     const COUNTED: &'static [Reason] = &[Reason::OVERLIMIT, Reason::RED, Reason::RED_MARK];

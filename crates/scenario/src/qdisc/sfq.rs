@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::choke::avpkt;
 use super::red::{self, PacketSize, Probability, Thresholds, Wanted, shown};
-use super::{AveragingError, ByteLimit, Curve, Discipline, Limit, Reason, Setting};
+use super::{AveragingError, ByteLimit, Curve, Discipline, Limit, Queues, Reason, Setting};
 use crate::error::{Problem, Problems};
 use crate::path::join;
 use crate::quantity::{Packets, Quantity, Sizes, Times};
@@ -165,6 +165,8 @@ impl Discipline for Sfq {
     const SOURCE: &'static str = "net/sched/sch_sfq.c; P. McKenney, Stochastic Fairness Queueing, 1990";
     const MODULE: &'static str = "sch_sfq";
     const SAMPLE: &'static str = "sfq";
+    const QUEUES: Queues = Queues::PerFlow;
+    const KERNEL_DEFAULTS: bool = true;
     /// Linux counts all drops together, and no marks, in the statistics of the discipline.
     const REASONS: &'static [Reason] = &[Reason::OVERLIMIT, Reason::RED_EARLY, Reason::RED_FORCED, Reason::RED_MARK];
 

@@ -79,6 +79,7 @@ impl Discipline for Tbf {
     const SOURCE: &'static str = "net/sched/sch_tbf.c";
     const MODULE: &'static str = "sch_tbf";
     const SAMPLE: &'static str = "tbf rate 1mbit burst 2000 limit 10000";
+    const CONTAINS_OTHERS: bool = true;
     const HOLDS_BACK: bool = true;
     const REASONS: &'static [Reason] = &[Reason::OVERLIMIT, Reason::OVERSIZE];
 

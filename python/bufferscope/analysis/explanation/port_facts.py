@@ -3,21 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from bufferscope.model.disciplines import CONTAINERS, FLOW_QUEUEING, PURE_LIMITS
 from bufferscope.model.network import LinkLayer, ports
 from bufferscope.model.scenario import SIDES, PortSettings, Scenario, Side
 
-PURE_LIMITS = ("pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast")
-"""Disciplines that do nothing about a queue until it is full."""
-FLOW_QUEUEING = ("sfq", "fq_codel", "fq_pie", "cake", "fq")
-"""Disciplines that give each flow a queue: a flow that fills its own delays no other."""
-MAY_BE_SLOWER = ("tbf", "htb", "prio", "netem")
-"""Disciplines that may pass on less than the wire takes, themselves or one inside them, and drop from the tail.
-
-The rate of `cake` is what it is set to: packets that it drops from a backlog would count as sent.
-"""
 FULL_IP_BYTES, ETHERNET_BYTES = 1500, 14
-SHAPERS = ("tbf", "htb", "prio", "netem")
-"""Disciplines that leave the queue to those inside them; without any, it is tail drop."""
 
 
 def port_side(scenario: Scenario, name: str) -> tuple[str, Side]:
@@ -33,10 +23,13 @@ def port_settings(scenario: Scenario, name: str) -> PortSettings:
 
 
 def may_be_slower(scenario: Scenario, name: str) -> bool:
-    """Whether a port can pass on less than its wire's rate although packets wait: a shaper, or a radio channel."""
+    """Whether a port can pass on less than its wire's rate although packets wait: a shaper, or a radio channel.
+
+    The rate of `cake` is what it is set to, unless it adapts: packets that it drops from a backlog would count as sent.
+    """
     queue = ports(scenario)[name].queue
     is_adapting = bool(queue.get("autorate_ingress"))
-    return wifi_name(scenario, name) is not None or is_adapting or queue["qdisc"] in MAY_BE_SLOWER
+    return wifi_name(scenario, name) is not None or is_adapting or queue["qdisc"] in CONTAINERS
 
 
 def wifi_name(scenario: Scenario, name: str) -> str | None:
@@ -93,7 +86,7 @@ def does_nothing(queue: Mapping[str, object]) -> bool:
     """
     if queue["qdisc"] in PURE_LIMITS:
         return True
-    return queue["qdisc"] in SHAPERS and all(does_nothing(inner) for inner in _inside(queue))
+    return queue["qdisc"] in CONTAINERS and all(does_nothing(inner) for inner in _inside(queue))
 
 
 def separates(queue: Mapping[str, object]) -> bool:

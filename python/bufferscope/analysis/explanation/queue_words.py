@@ -173,7 +173,7 @@ def _limit(found: Evidence, queue: StandingQueue) -> Iterator[Statement]:
         return
     port = found.ports[queue.port]
     formula = "the BDP" if flows == 1 else f"the BDP divided by √{flows}"
-    has = _own_limit(needed, port.limit_packets, port.queue.get("limit_bytes"))
+    has = _own_limit(needed, port.limit_packets, port.limit_bytes)
     sentence = f"With tail drop, {queue.port} needs a limit of {needed} packets, {formula}{has}."
     numbers: dict[str, Number] = {"needed_packets": needed}
     if port.limit_packets is not None:

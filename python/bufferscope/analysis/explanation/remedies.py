@@ -19,6 +19,7 @@ from bufferscope.analysis.explanation.statement import Cause
 from bufferscope.model.scenario import Wifi
 
 MANAGERS = ("fq_codel", "cake", "codel", "pie")
+"""The disciplines to try, those that suit most links first: all need no parameter to suit the link."""
 SHAPED = 0.95
 """A shaper in front of a queue that cannot be managed sends this share of its rate (docs/dark-buffers.md)."""
 LINUX_MEMORY: Mapping[Limit, tuple[str, int]] = {
@@ -88,7 +89,7 @@ def _managers(found: Evidence, port: str, key: str) -> Iterator[Remedy]:
 def _shorter(found: Evidence, queue: StandingQueue) -> Iterator[Remedy]:
     """Tail drop of the length of the rule, if the queue may be longer now."""
     needed, port = limit_packets(found, queue), found.ports[queue.port]
-    limit_bytes = port.queue.get("limit_bytes")
+    limit_bytes = port.limit_bytes
     limit = port.limit_packets or (limit_bytes and limit_bytes / FRAME_BYTES) or math.inf
     if needed is None or limit <= needed:
         return

@@ -6,10 +6,11 @@ from bufferscope.analysis.explanation.evidence import Evidence
 from bufferscope.analysis.explanation.flow_words import flow_statement, full
 from bufferscope.analysis.explanation.harm import Harm
 from bufferscope.analysis.explanation.limits import Limit
-from bufferscope.analysis.explanation.port_facts import PURE_LIMITS, port_settings, wifi_name
+from bufferscope.analysis.explanation.port_facts import port_settings, wifi_name
 from bufferscope.analysis.explanation.queue_words import LAYERS
 from bufferscope.analysis.explanation.standing import StandingQueue
 from bufferscope.analysis.explanation.statement import Cause, Number, Statement
+from bufferscope.model.disciplines import PURE_LIMITS
 
 _WINDOWS = {
     Limit.RECEIVER: "the receiver's window is smaller than the BDP",

@@ -95,7 +95,7 @@ def disciplines(kernel: str | None = None) -> dict[str, bool | None]:
     built = [each for each in image.for_runs() if each.release == release]
     if not built:
         return dict.fromkeys(_core.QDISCS, None)
-    return {kind: module not in built[-1].missing for kind, (module, _) in _core.QDISCS.items()}
+    return {name: kind.module not in built[-1].missing for name, kind in _core.QDISCS.items()}
 
 
 def refusals(points: Sequence[Point]) -> list[str | None]:

@@ -20,7 +20,7 @@ REQUIRED = (
 """Modules that every guest must have: for the channels of request and records, and for the network."""
 
 WANTED = (
-    *(module for module, loadable in QDISCS.values() if loadable and module not in REQUIRED),
+    *(kind.module for kind in QDISCS.values() if kind.is_loadable and kind.module not in REQUIRED),
     *(f"sch_{name}" for name in ("drr", "ets", "qfq", "sfb", "ingress")),
     *("cls_u32", "cls_fw", "cls_flower", "cls_matchall", "act_mirred", "ifb", "dummy", "tun", "bridge"),
     *(f"tcp_{name}" for name in ("cubic", "bbr", "vegas", "westwood", "illinois", "htcp", "hybla", "bic", "yeah")),

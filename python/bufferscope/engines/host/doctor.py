@@ -60,8 +60,8 @@ def _kernel(
     there = [name for parts in (qdiscs, congestion) for name, has in parts.items() if has]
     yield EngineCheck("kernel", "ready", f"Linux {release} has {', '.join(there)}")
     for name in (name for name, has in qdiscs.items() if not has):
-        module, _ = QDISCS.get(name, (f"sch_{name}", True))
-        yield _lacking(system, name, module)
+        known = QDISCS.get(name)
+        yield _lacking(system, name, known.module if known else f"sch_{name}")
     for name in (name for name, has in congestion.items() if not has):
         yield _lacking(system, name, f"tcp_{name}")
 

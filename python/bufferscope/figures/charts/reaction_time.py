@@ -20,6 +20,7 @@ from bufferscope.figures.parts import Layer, sentence
 from bufferscope.figures.source import NoDataError, PlottedPoint, ResultRecords, key_title, points, variation
 from bufferscope.figures.stacked import stacked
 from bufferscope.metrics import NotMeasuredError, metric
+from bufferscope.metrics.buffers import true_bytes
 from bufferscope.metrics.records import RunRecords
 from bufferscope.model.network import Port, path, traffic_ends, traffic_named
 from bufferscope.stats.estimate import student_t
@@ -34,6 +35,8 @@ USUAL_S = 0.1
 X = "buffer (rate × 100 ms)"
 TICKS = [digit * 10.0**decade for decade in range(-3, 4) for digit in (1, 2, 5)]
 CLAIMED = "claimed"
+HEAD_DROP = "pfifo_head_drop"
+"""Not compared with the claims: senders hear of its drops a queue's delay earlier than of tail drop."""
 
 
 @dataclass(frozen=True)
@@ -172,11 +175,9 @@ def _value(run: RunRecords, name: str) -> float:
 
 
 def _products(port: Port) -> float | None:
-    """A FIFO's limit in products of its port's rate and `USUAL_S`; None of other disciplines."""
-    limit = port.queue.get("limit_bytes") if port.queue["qdisc"] == "bfifo" else None
-    if port.queue["qdisc"] in ("pfifo", "pfifo_fast") and port.limit_packets is not None:
-        limit = port.limit_packets * port.link_layer.frame_bytes(MTU_BYTES)
-    if not isinstance(limit, int):
+    """The limit of tail drop in products of its port's rate and `USUAL_S`; None of other disciplines."""
+    limit = None if port.queue["qdisc"] == HEAD_DROP else true_bytes(port, port.link_layer.frame_bytes(MTU_BYTES))
+    if limit is None:
         return None
     return float(f"{8 * limit / (port.rate[0].bits_per_second * USUAL_S):.5g}")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bufferscope import _core
+from bufferscope.model.disciplines import SHAPERS
 from bufferscope.studies.choice.bottleneck import FRAME_BYTES, Bottleneck
 
 Queue = Mapping[str, object]
@@ -16,11 +17,6 @@ SIZES = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4)
 """The sizes of tail drop, in bandwidth-delay products."""
 FEWEST = 2
 """Packets in the smallest queue: one that is sent, one that waits."""
-SHAPERS = ("tbf", "htb", "netem")
-"""Disciplines that set a rate or a delay and leave the queue to others."""
-
-FIFOS = ("pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast")
-"""Disciplines that only limit how long the queue gets."""
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,13 @@ from collections.abc import Mapping
 from bufferscope import _core
 from bufferscope.model.experiment import Point
 
-FIXED = ("codel", "fq_codel", "pie", "fq_pie", "cake", "fq", "sfq", "dualpi2")
-"""Disciplines whose parameters the kernel sets by itself to what the schema of experiment files has as their defaults.
-
-The limit of `pfifo` is the device's `txqueuelen`, and `tc` computes thresholds of `red`; so those are always written.
-"""
-
 
 def bare() -> dict[str, Mapping[str, object]]:
-    """Each of these disciplines with its defaults, as an experiment file writes it, by its name."""
-    return {kind: {"qdisc": kind} for kind in FIXED}
+    """Each discipline whose defaults the kernel sets by itself, as an experiment file writes it, by its name.
+
+    The limit of `pfifo` is the device's `txqueuelen`, and `tc` computes thresholds of `red`: they are always written.
+    """
+    return {name: {"qdisc": name} for name, kind in _core.QDISCS.items() if kind.has_kernel_defaults}
 
 
 def arguments(point: Point, port: str, queue: Mapping[str, object], defaults: Mapping[str, Point]) -> str:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bufferscope.base.attach import attached
+from bufferscope.model.disciplines import PURE_LIMITS
 from bufferscope.model.network import probers, traffic_named
 from bufferscope.stats.estimate import Estimate, estimate
 from bufferscope.stats.spread import reach
 from bufferscope.studies.choice.bottleneck import Bottleneck
-from bufferscope.studies.choice.candidates import FIFOS, QueueCandidate
+from bufferscope.studies.choice.candidates import QueueCandidate
 from bufferscope.studies.choice.study import Study
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def _elsewhere(measured: MeasuredCandidate) -> float:
 
 def _asked(measured: MeasuredCandidate) -> float:
     """The share of the largest goodput that a discipline must keep."""
-    return KEPT if measured.candidate.queue.get("qdisc") in FIFOS else LEAST
+    return KEPT if measured.candidate.queue.get("qdisc") in PURE_LIMITS else LEAST
 
 
 def _limit(measured: MeasuredCandidate) -> int:

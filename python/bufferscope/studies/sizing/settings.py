@@ -10,6 +10,7 @@ from bufferscope.studies.sizing.line import SizedLine
 __all__ = ["AQMS", "DEVICE", "QueueSetting", "fifo", "settings"]
 
 AQMS = ("fq_codel", "cake", "codel", "pie")
+"""The disciplines that are recommended for a line, in this order."""
 INTERVAL_NS = 100_000_000
 """CoDel's default interval."""
 FITS_NS = (10_000_000, 300_000_000)

@@ -13,10 +13,13 @@ from bufferscope.analysis.fixing.advice import Case, Step
 from bufferscope.analysis.fixing.located import LINE, LocatedQueue
 from bufferscope.engines.local.facts import MachineFacts
 from bufferscope.engines.local.rtnetlink import INGRESS, ROOT, TcObject
+from bufferscope.model.disciplines import MANAGED_FLOWS
 from bufferscope.store.live import PathEnd
 
 FIFOS = ("pfifo", "bfifo", "pfifo_fast", "noqueue")
+"""What an interface has if nobody has chosen a discipline; experiments have no `noqueue`."""
 SHAPERS = ("htb", "tbf", "hfsc")
+"""Disciplines whose inner queue is replaced without a change of their rate; experiments have no `hfsc`."""
 RING_S = 0.010
 """The delay of a ring that is as long as advised."""
 LEAST_RING = 64
@@ -97,7 +100,7 @@ def _discipline(case: Case, here: Own) -> Step:
             undo=(_restore(here),),
             notes=_notes(qdisc),
         )
-    managed = [kind for kind in here.kinds if kind in ("fq_codel", "cake", "fq_pie")]
+    managed = [kind for kind in here.kinds if kind in MANAGED_FLOWS]
     shaped = [kind for kind in here.kinds if kind in SHAPERS]
     if managed or shaped:
         found = f"{' and '.join(dict.fromkeys([*shaped, *managed]))} on {here.device}"
