@@ -29,7 +29,6 @@ FUZZ_SECONDS ?= 120
 
 EXPLORER_SOURCES := scripts/explorer.sh explorer/package.json explorer/package-lock.json explorer/.npmrc explorer/tsconfig.json \
     explorer/build.mjs $(shell find explorer/src explorer/tools -type f) \
-    python/bufferscope/model/experiment.py $(wildcard python/bufferscope/model/catalogue/*.toml) \
     python/bufferscope/model/experiment.py $(wildcard python/bufferscope/model/catalogue/*.toml)
 EXTENSION_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
     $(shell find crates -name Cargo.toml -o -path 'crates/*/src/*' -name '*.rs')
