@@ -153,7 +153,7 @@ docs: $(STAMPS)/extension $(STAMPS)/explorer $(STAMPS)/docs ## Build the documen
 	@cp python/bufferscope/explorer/index.html site/explore.html
 	@echo "The documentation: $(CURDIR)/site/index.html"
 
-reference: $(STAMPS)/extension ## Write the reference pages, which are generated from the code
+reference: $(STAMPS)/extension $(STAMPS)/check ## Write what is made from the code: docs/reference, and the types of scenarios
 	$(BIN)/python scripts/reference
 
 pictures: $(STAMPS)/extension ## Draw the pictures of README.md and docs/ from fresh runs

@@ -182,6 +182,9 @@ def cards(point: Point) -> list[tuple[tuple[str, int | None], tuple[str, int | N
 def schema() -> str:
     """The JSON Schema of experiment files."""
 
+def scenario_schema() -> str:
+    """The JSON Schema of scenarios, as `Point.scenario` has them."""
+
 def footprint(point: Point) -> str:
     """What a simulation of a point will take, estimated, as JSON.
 

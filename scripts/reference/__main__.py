@@ -1,42 +1,38 @@
-"""Writes the pages of docs/reference, which are made from the code; --check says which are out of date."""
+"""Writes what is made from the code: modules and docs/reference. --check says what is out of date."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
-import catalogue
-import command_line
-import experiment_file
 import explorer_disciplines
-import metrics_list
-import python_api
-import queues
+import scenario_types
 
-DIRECTORY = Path(__file__).parents[2] / "docs" / "reference"
-NOTICE = "<!-- Made from the code by `make reference`; edit that, not this. -->\n\n"
-PAGES: Mapping[str, Callable[[], str]] = {
-    "catalogue.md": catalogue.page,
-    "command-line.md": command_line.page,
-    "experiment-file.md": experiment_file.page,
-    "metrics.md": metrics_list.page,
-    "python-api.md": python_api.page,
-    "queues.md": queues.page,
-}
+ROOT = Path(__file__).parents[2]
+
+
+def made() -> Iterator[tuple[Path, str]]:
+    """Each file with its text."""
+    yield scenario_types.PATH, scenario_types.module()
+    yield explorer_disciplines.PATH, explorer_disciplines.module()
+    from reference_pages import NOTICE, PAGES  # not before: it loads the module of the types
+
+    for name, page in PAGES.items():
+        yield ROOT / "docs" / "reference" / name, NOTICE + page()
 
 
 def main() -> int:
-    """Write all pages, or compare them with the existing ones."""
-    pages = {DIRECTORY / name: NOTICE + page() for name, page in PAGES.items()}
-    pages[explorer_disciplines.PATH] = explorer_disciplines.module()
-    if "--check" in sys.argv[1:]:
-        outdated = [path.name for path, text in pages.items() if not path.exists() or path.read_text() != text]
-        if outdated:
-            print(f"docs/reference: out of date: {', '.join(outdated)}; `make reference` writes them", file=sys.stderr)
-        return len(outdated)
-    DIRECTORY.mkdir(exist_ok=True)
-    for path, text in pages.items():
-        path.write_text(text)
-    return 0
+    """Write all files, or compare them with the existing ones."""
+    is_check, outdated = "--check" in sys.argv[1:], 0
+    for path, text in made():
+        if path.exists() and path.read_text() == text:
+            continue
+        outdated += 1
+        if is_check:
+            print(f"{path.relative_to(ROOT)}: out of date; `make reference` writes it", file=sys.stderr)
+        else:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+    return outdated if is_check else 0
 
 
 sys.exit(main())

@@ -147,7 +147,9 @@ def test_the_buffer_is_inferred_in_one_place_and_the_truth_is_beside_it(homes: b
         assert found["buffer.test.up_added_ms"] == pytest.approx(added_ms)
         kib = up["rate_bps"] / 8 * added_ms / 1e3 / 1024
         assert found["buffer.test.up_inferred_kib"] == pytest.approx(kib)
-        true = run.scenario["links"][0]["forward"]["queue"].get("limit_bytes", 0) / 1024
+        queue = run.scenario["links"][0]["forward"]["queue"]
+        assert queue["qdisc"] == "bfifo"
+        true = queue["limit_bytes"] / 1024
         assert found["buffer.test.up_true_kib"] == true
         assert found["buffer.test.up_inferred_share"] == pytest.approx(kib / true)
     assert not any("true" in name or "share" in name for run in homes.runs[12:] for name in run.metrics), (

@@ -45,19 +45,23 @@ def hold(value: object, kind: Any, where: str = "", open_to_more: tuple[Any, ...
 
 def declared(kind: Any) -> set[str]:
     """Everything in a type that can occur, as in `Held.occurred`."""
-    return set(_declared(kind))
+    return set(_declared(kind, set()))
 
 
-def _declared(kind: Any) -> Iterator[str]:
+def _declared(kind: Any, tables: set[Any]) -> Iterator[str]:
+    """The same, but of no table in `tables`: a table may contain others of its own type."""
     if is_typeddict(kind):
+        if kind in tables:
+            return
+        tables.add(kind)
         for key, inner in get_type_hints(kind).items():
             yield f"{kind.__name__}.{key}"
-            yield from _declared(inner)
+            yield from _declared(inner, tables)
     elif get_origin(kind) is Literal:
         yield from map(repr, get_args(kind))
     else:
         for inner in get_args(kind):
-            yield from _declared(inner)
+            yield from _declared(inner, tables)
 
 
 def _table(value: object, kind: Any, where: str, open_to_more: tuple[Any, ...]) -> Held:

@@ -49,6 +49,12 @@ pub(crate) fn schema() -> String {
     serde_json::to_string_pretty(&bufferscope_scenario::schema()).expect("a JSON value is written as JSON")
 }
 
+/// The JSON Schema of resolved scenarios.
+#[pyfunction]
+pub(crate) fn scenario_schema() -> String {
+    serde_json::to_string_pretty(&bufferscope_scenario::scenario_schema()).expect("a JSON value is written as JSON")
+}
+
 #[pymethods]
 impl Experiment {
     #[getter]

@@ -53,7 +53,7 @@ mod _core {
     #[pymodule_export]
     use super::disciplines::Discipline;
     #[pymodule_export]
-    use super::experiment::{Experiment, Point, load, schema};
+    use super::experiment::{Experiment, Point, load, scenario_schema, schema};
     #[pymodule_export]
     use super::frames::FrameReader;
     #[pymodule_export]

@@ -9,6 +9,7 @@ macro_rules! congestion_controls {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal, in Linux: $linux:expr, paces: $paces:literal, target_ns: $target_ns:expr;)+) => {
         /// A congestion control.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+        #[schemars(rename = "CongestionControl")]
         pub enum Congestion {
             $($(#[doc = $doc])+ #[serde(rename = $name)] $variant,)+
         }

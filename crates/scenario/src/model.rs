@@ -7,11 +7,14 @@
 
 mod encapsulation;
 mod ring;
+#[cfg(not(target_family = "wasm"))]
+mod schema;
 mod tables;
 mod varying;
 mod wifi;
 mod wire;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::link::boost::Boost;
@@ -20,6 +23,8 @@ use crate::traffic::TrafficKind;
 
 pub use self::encapsulation::Encapsulation;
 pub use self::ring::{Accounting, ByteLimits, Completion, Ring};
+#[cfg(not(target_family = "wasm"))]
+pub use self::schema::scenario_schema;
 pub use self::tables::{Table, Tables};
 pub use self::varying::{Cellular, Outages, Variation, Walk};
 pub use self::wifi::{Aggregate, Station, Wifi, WifiQueueing};
@@ -30,16 +35,14 @@ pub type NodeIndex = u16;
 /// Index of a link in [`Scenario::links`].
 pub type LinkIndex = u16;
 
-/// One network with its traffic: a *point* of an experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A network with its traffic, a *point* of an experiment: what an engine runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Scenario {
-    /// Length of the run. Traffic stops at this time, but outstanding probes may still be answered (see
-    /// [`PingTraffic::timeout_ns`](crate::PingTraffic::timeout_ns)).
+    /// Length of the run. Traffic stops at this time, but outstanding probes may still be answered until their timeout.
     pub duration_ns: u64,
     /// Metrics ignore what happened before this time.
     pub warmup_ns: u64,
-    /// Time between two samples of `queues`, and of `flows` unless [`flows_interval_ns`](Self::flows_interval_ns) says
-    /// otherwise.
+    /// Time between two samples of `queues`, and of `flows` unless `flows_interval_ns` says otherwise.
     pub sample_interval_ns: u64,
     /// Time between two samples of `flows`, if it is not the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,7 +94,7 @@ impl Scenario {
 }
 
 /// Whether sojourn times are summarised or kept one by one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SojournDetail {
     /// A histogram with 0.1 % wide buckets for each port layer and second.
@@ -101,7 +104,7 @@ pub enum SojournDetail {
 }
 
 /// A host or router.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Node {
     /// The name by which links and traffic refer to it.
     pub name: String,
@@ -110,7 +113,7 @@ pub struct Node {
 }
 
 /// Settings of a host's TCP, named after Linux' sysctls.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpSettings {
     /// Largest receive buffer that auto-tuning may reach (`net.ipv4.tcp_rmem[2]`); default 6 MiB.
     pub rmem_max_bytes: u64,
@@ -143,11 +146,11 @@ pub struct TcpSettings {
 }
 
 /// A link between two nodes. Each direction has its own port.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Link {
     /// The link's name in the file.
     pub name: String,
-    /// The two nodes.
+    /// Indices of the two nodes.
     pub ends: [NodeIndex; 2],
     /// The port from `ends[0]` to `ends[1]`.
     pub forward: Port,
@@ -168,7 +171,8 @@ impl Link {
 }
 
 /// The sending side of one direction of a link: queueing discipline, ring, then wire.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PortSettings")]
 pub struct Port {
     /// The wire's rate over time; `None`: packets pass without being serialised, so nothing ever queues.
     pub rate: Option<RateSchedule>,
@@ -216,14 +220,15 @@ impl Port {
 }
 
 /// A wire's rate as a step function of time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Vec<RateStep>", into = "Vec<RateStep>")]
+#[schemars(inline)]
 pub struct RateSchedule {
     steps: Vec<RateStep>,
 }
 
-/// One step of a [`RateSchedule`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// One step of a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RateStep {
     /// From this time on ...
     pub from_ns: u64,
@@ -232,15 +237,15 @@ pub struct RateStep {
 }
 
 /// One entry of the file's `[[traffic]]`, or one part of an entry that becomes several.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Traffic {
     /// Its name, which its flows, probes and transfers have in the records. The parts of an entry are called after it,
     /// with dots in between, such as `rrul.up.be`. No entry has a dot in its own name.
     pub name: String,
-    /// The node that sends the data (for `web` and `dns` the server; for `ping` and `irtt` the prober; for `netalyzr` the
-    /// client; for `voip` the caller).
+    /// Index of the node that sends the data (for `web` and `dns` the server; for `ping` and `irtt` the prober; for
+    /// `netalyzr` the client; for `voip` the caller).
     pub from: NodeIndex,
-    /// The node that receives it.
+    /// Index of the node that receives it.
     pub to: NodeIndex,
     /// When it begins.
     pub start_ns: u64,
@@ -249,7 +254,7 @@ pub struct Traffic {
     /// Differentiated services code point of all its packets, in both directions (RFC 2474), from 0 to 63.
     #[serde(default, skip_serializing_if = "is_default")]
     pub dscp: u8,
-    /// The port of its server, if the file names one (see [`Scenario::server_ports`]).
+    /// The port of its server, if the file names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
     /// Its program and parameters.

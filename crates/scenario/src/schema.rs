@@ -41,16 +41,21 @@ impl Transform for WithoutNull {
         if node.get("default").is_some_and(Json::is_null) {
             node.remove("default");
         }
-        match node.get_mut("type") {
-            Some(Json::Array(types)) => {
-                types.retain(|kind| kind != "null");
-                if let [only] = types.as_slice() {
-                    let only = only.clone();
-                    node.insert("type".to_owned(), only);
-                }
+        drop_null(node);
+    }
+}
+
+/// Removes null from what a schema allows.
+pub(crate) fn drop_null(node: &mut Map<String, Json>) {
+    match node.get_mut("type") {
+        Some(Json::Array(types)) => {
+            types.retain(|kind| kind != "null");
+            if let [only] = types.as_slice() {
+                let only = only.clone();
+                node.insert("type".to_owned(), only);
             }
-            _ => drop_null_branch(node),
         }
+        _ => drop_null_branch(node),
     }
 }
 

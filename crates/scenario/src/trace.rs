@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::RATE;
@@ -22,8 +23,9 @@ const RATES_BPS: std::ops::RangeInclusive<u64> = 1_000..=400_000_000_000;
 const SYMBOLS: &[u8; 62] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 /// Opportunities to deliver packets, which repeat. Copies share them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(inline)]
 pub struct Trace(Arc<[Opportunities]>);
 
 /// The opportunities of one millisecond.

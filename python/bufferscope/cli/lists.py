@@ -23,7 +23,7 @@ class Listing:
 
 def controls() -> list[Row]:
     """The congestion controls of TCP."""
-    return [{"name": each["const"], "about": _plain(each["description"])} for each in _variants("Congestion")]
+    return [{"name": each["const"], "about": _plain(each["description"])} for each in _variants("CongestionControl")]
 
 
 def sources() -> list[Row]:

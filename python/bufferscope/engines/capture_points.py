@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from bufferscope.base.errors import InputError, printable
 from bufferscope.base.names import closest
-from bufferscope.model.scenario import SIDES, Link, Scenario, Side
+from bufferscope.model.directions import SIDES, Side
+from bufferscope.model.scenario import Link, Scenario
 
 LAYERS = {
     "qdisc": "packets as they arrive at the queueing discipline, which may drop them",

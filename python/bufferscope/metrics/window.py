@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from bufferscope.base.libraries import polars as pl
 from bufferscope.metrics.records import RunRecords
+from bufferscope.model.directions import SIDES
 from bufferscope.model.network import CARRYING, NANOSECONDS, UNKNOWN, traffic_named
-from bufferscope.model.scenario import SIDES, Scenario
+from bufferscope.model.scenario import Scenario
 
 if TYPE_CHECKING:
     from bufferscope.metrics.batch import Batch

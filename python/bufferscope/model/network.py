@@ -6,8 +6,8 @@ from math import ceil
 from typing import TYPE_CHECKING, Literal, overload
 
 from bufferscope import _core
+from bufferscope.model.directions import SIDES
 from bufferscope.model.scenario import (
-    SIDES,
     Faults,
     IrttTraffic,
     NetalyzrTraffic,

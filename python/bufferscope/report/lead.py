@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from bufferscope.base.fmt import NBSP, quantity
 from bufferscope.figures.source import PlottedPoint, engine, points
 from bufferscope.metrics import MetricError, metric
+from bufferscope.model.directions import SIDES
 from bufferscope.model.figure_names import FigureName
 from bufferscope.model.network import ports
-from bufferscope.model.scenario import SIDES, Scenario
+from bufferscope.model.scenario import Scenario
 from bufferscope.report import drawing
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from bufferscope.base.fmt import NBSP, number, plural, quantity
 from bufferscope.figures.source import PlottedPoint
+from bufferscope.model.directions import SIDES
 from bufferscope.model.network import Port, path, ports, traffic_ends
-from bufferscope.model.scenario import SIDES, Qdisc, Ring, Scenario, Traffic, Wifi
+from bufferscope.model.scenario import Qdisc, Ring, Scenario, Traffic, Wifi
 
 MOST_STEPS = 8
 """If a rate changes more often than this, the label gives its range."""

@@ -15,7 +15,7 @@ from bufferscope.base.reading import NamedFiles
 from bufferscope.engines import Engine, Progress, engines
 from bufferscope.engines.outcome import Outcome
 from bufferscope.model.experiment import Experiment, Point
-from bufferscope.model.scenario import scenario_digest
+from bufferscope.model.identity import scenario_digest
 from bufferscope.results.expectations import concerning
 from bufferscope.store import FORMAT, partition
 from bufferscope.store.metadata import ExperimentMetadata, InitialMetadata, MemberFacts, Observed

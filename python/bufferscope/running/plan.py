@@ -6,7 +6,7 @@ from pathlib import Path
 from bufferscope.base.errors import EngineError, InputError, check_number
 from bufferscope.engines import Engine
 from bufferscope.model.experiment import Experiment
-from bufferscope.model.scenario import LARGEST_SEED
+from bufferscope.model.identity import LARGEST_SEED
 from bufferscope.running.executors import Ended, NullWatcher, Watcher, executor, how_to_run_others
 from bufferscope.running.job import Task
 from bufferscope.store.run import Run

@@ -8,8 +8,8 @@ from pathlib import Path
 from bufferscope.base.errors import StoreError
 from bufferscope.engines import carrying, engines
 from bufferscope.engines.availability import lacking
+from bufferscope.model.directions import SIDES
 from bufferscope.model.experiment import Experiment, Point
-from bufferscope.model.scenario import SIDES
 from bufferscope.results.expectations import ExpectationResult, evaluate
 from bufferscope.running.executors import refused
 from bufferscope.running.job import Task

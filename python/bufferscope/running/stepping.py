@@ -18,8 +18,8 @@ from bufferscope.base.names import closest
 from bufferscope.engines.sim import ENGINE
 from bufferscope.engines.sim import engine as sim
 from bufferscope.model.experiment import Experiment, load
+from bufferscope.model.identity import LARGEST_SEED
 from bufferscope.model.overrides import Overrides, as_texts
-from bufferscope.model.scenario import LARGEST_SEED
 from bufferscope.running.job import Clock, Task, observed
 from bufferscope.store.memory import MemoryRun, frame
 from bufferscope.store.metadata import Metadata

@@ -12,10 +12,11 @@ from typing import Annotated, Any, NotRequired, TypedDict, cast
 from msgspec import Meta
 
 from bufferscope.base.bounded import Positive, Whole, matching
+from bufferscope.model.directions import ENDS, SIDES
 from bufferscope.model.expectations import ExpectationEntry
 from bufferscope.model.experiment import DrawnMember, PopulationWords, SweepAxis
 from bufferscope.model.figure_names import FigureName
-from bufferscope.model.scenario import ENDS, SIDES, RateStep, Scenario
+from bufferscope.model.scenario import RateStep, Scenario
 from bufferscope.store import FORMAT
 from bufferscope.store.live import LIVE, LiveMeasurement
 from bufferscope.store.required import QUEUEING, TRAFFIC, RequiredScenario, TableKey

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from bufferscope._core import TABLES
 from bufferscope.base.attach import attached
 from bufferscope.base.errors import StoreError
-from bufferscope.model.scenario import Scenario, scenario_digest
+from bufferscope.model.identity import scenario_digest
+from bufferscope.model.scenario import Scenario
 from bufferscope.model.table_names import TableName
 from bufferscope.store import tables
 from bufferscope.store.metadata import Metadata, sources

@@ -27,8 +27,8 @@ pub(crate) struct Keys {
     bytes: BoostBytes,
 }
 
-/// A higher rate until a bucket of tokens is empty (see [`TokenBucket`](crate::TokenBucket)).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A higher rate until a bucket of tokens is empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Boost {
     /// Bits per second at which frames are sent: more than the port's rate, at which the bucket fills.
     pub rate_bps: u64,

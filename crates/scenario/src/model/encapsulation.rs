@@ -1,5 +1,6 @@
 //! The overhead of a link layer: how long a packet is on it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::is_default;
@@ -10,7 +11,7 @@ use crate::sizes::{ETHERNET_HEADER_BYTES, MTU_BYTES};
 const SAMPLE_BYTES: [u32; 3] = [MTU_BYTES, 52, 40];
 
 /// The length of IP packets on a link, as both the wire and the queue count it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Encapsulation {
     /// Bytes that the link layer adds to each IP packet (14 for the Ethernet header, as Linux' tc counts it).
     pub overhead_bytes: u32,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::is_default;
 
 /// A driver's transmit ring. The queueing discipline has no control over the packets in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ring {
     /// Its size, as `ethtool -G` sets it.
     pub size_packets: u32,
@@ -32,7 +32,7 @@ impl Ring {
 }
 
 /// Byte queue limits (Linux' `lib/dynamic_queue_limits.c`), as in `/sys/class/net/*/queues/tx-*/byte_queue_limits`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ByteLimits {
     /// How long slack is observed before the limit shrinks (`hold_time`).
     pub hold_ns: u64,
@@ -50,7 +50,7 @@ impl ByteLimits {
 }
 
 /// When a device reports packets as sent, so that the driver frees their descriptors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Completion {
     /// When this many have been sent, or when it has nothing left to send.

@@ -113,8 +113,9 @@ impl fmt::Display for Table {
 /// assert!(tables.contains(Table::Queues) && !tables.contains(Table::Flows));
 /// assert_eq!(tables.iter().map(Table::name).collect::<Vec<_>>(), ["probes", "queues"]);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "Vec<Table>", into = "Vec<Table>")]
+#[schemars(inline)]
 pub struct Tables([bool; Table::ALL.len()]);
 
 impl Tables {

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use crate::trace::Trace;
 
 /// How a wire's rate varies.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "RateVariation")]
 pub enum Variation {
     /// Delivery opportunities.
     Trace {
@@ -22,7 +23,7 @@ pub enum Variation {
 
 /// A rate that is constant for `every_ns`. Its logarithm is a normal process with an exponential autocorrelation. There may be
 /// outages, which come and go independently of that.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Walk {
     /// The preset that has these parameters, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,7 +44,7 @@ pub struct Walk {
 }
 
 /// Outages whose intervals and lengths are exponentially distributed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Outages {
     /// Mean time from the end of one to the beginning of the next.
     pub every_ns: u64,

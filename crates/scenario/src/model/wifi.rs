@@ -1,15 +1,16 @@
 //! Wi-Fi: links that share one radio channel.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{LinkIndex, NodeIndex};
 
 /// An access point and its stations, which take turns on one channel. The rates of the links' ports are PHY rates.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Wifi {
     /// Its name in the file.
     pub name: String,
-    /// The access point, at one end of the link of each station.
+    /// Index of the access point, at one end of the link of each station.
     pub access_point: NodeIndex,
     /// The stations, at least one.
     pub stations: Vec<Station>,
@@ -22,16 +23,16 @@ pub struct Wifi {
 }
 
 /// A station of a Wi-Fi network.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Station {
-    /// Its link to the access point.
+    /// Index of its link to the access point.
     pub link: LinkIndex,
     /// The probability that a frame is lost on the air, in both directions.
     pub error_rate: f64,
 }
 
 /// Where packets queue for the channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum WifiQueueing {
     /// In one queueing discipline for each interface, and in the driver below it. The access point's ports have the
@@ -48,7 +49,7 @@ pub enum WifiQueueing {
 }
 
 /// Limits of an aggregate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Aggregate {
     /// Frames.
     pub frames: u32,

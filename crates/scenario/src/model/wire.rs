@@ -1,11 +1,12 @@
 //! The impairments of a wire.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::qdisc::{Distribution, Loss, Netem, NetemRate, Reorder};
 
 /// The impairments of a wire.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Faults {
     /// How packets are lost.
     pub loss: Option<Loss>,

@@ -18,7 +18,7 @@ pub(crate) struct Keys {
 }
 
 /// Parameters of `bfifo`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bfifo {
     /// A packet that would raise the backlog above this is dropped.
     pub limit_bytes: u64,

@@ -111,7 +111,7 @@ fn split_gso() -> bool {
 }
 
 /// Parameters of `cake`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cake {
     /// Rate of the shaper; `None`: unlimited.
     pub bandwidth_bps: Option<u64>,

@@ -50,7 +50,7 @@ pub(super) fn avpkt() -> PacketSize {
 }
 
 /// Parameters of `choke`, as `tc choke` names them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Choke {
     /// Hard limit of the queue.
     pub limit_packets: u32,

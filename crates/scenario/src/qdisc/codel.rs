@@ -44,7 +44,7 @@ pub(super) fn interval() -> Time {
 }
 
 /// Parameters of `codel`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Codel {
     /// Hard limit of the queue.
     pub limit_packets: u32,

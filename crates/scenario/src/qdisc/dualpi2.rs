@@ -120,7 +120,7 @@ fn classic_protection() -> u8 {
 }
 
 /// Parameters of `dualpi2`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Dualpi2 {
     /// Hard limit of both queues together.
     pub limit_packets: u32,
@@ -148,7 +148,7 @@ pub struct Dualpi2 {
 }
 
 /// The parameters of the controller of `dualpi2`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pi2 {
     /// Target queueing delay.
     pub target_ns: u64,
@@ -161,7 +161,7 @@ pub struct Pi2 {
 }
 
 /// The step threshold of the L queue of `dualpi2`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StepThreshold {
     /// A time in the queue, in nanoseconds.

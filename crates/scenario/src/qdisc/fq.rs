@@ -110,7 +110,7 @@ fn horizon_drop() -> bool {
 }
 
 /// Parameters of `fq`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fq {
     /// Hard limit of all queues together.
     pub limit_packets: u32,

@@ -73,7 +73,7 @@ fn drop_batch() -> u32 {
 }
 
 /// Parameters of `fq_codel`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FqCodel {
     /// Hard limit of all queues together.
     pub limit_packets: u32,

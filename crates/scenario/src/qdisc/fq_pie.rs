@@ -86,7 +86,7 @@ fn ecn_prob() -> u8 {
 }
 
 /// Parameters of `fq_pie`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FqPie {
     /// Hard limit of all queues together.
     pub limit_packets: u32,

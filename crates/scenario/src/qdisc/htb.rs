@@ -65,7 +65,7 @@ fn r2q() -> u32 {
 }
 
 /// Parameters of `htb`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Htb {
     /// The classes, parents before their children.
     pub classes: Vec<HtbClass>,
@@ -80,7 +80,7 @@ pub struct Htb {
 }
 
 /// Packets that go to a class.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassFilter {
     /// Which packets.
     pub chosen: Match,

@@ -182,7 +182,7 @@ macro_rules! disciplines {
         }
 
         /// A queueing discipline and its parameters. Defaults are those of Linux' `tc`.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "qdisc", rename_all = "snake_case")]
         pub enum Qdisc {
             $(

@@ -16,7 +16,7 @@ mod words;
 pub(crate) use keys::{GemodelKeys, Keys};
 
 /// Parameters of `netem`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Netem {
     /// Limit of the packets in the emulator, including those being delayed.
     pub limit_packets: u32,
@@ -51,7 +51,7 @@ pub struct Netem {
 }
 
 /// How packets are lost. All are probabilities, except for correlations.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Loss {
     /// Each with a probability, and a correlation with the one before.
@@ -63,7 +63,7 @@ pub enum Loss {
 }
 
 /// How packets are reordered.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reorder {
     /// Probability with which a packet is reordered.
     pub probability: f64,
@@ -74,7 +74,7 @@ pub struct Reorder {
 }
 
 /// A rate of `netem`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NetemRate {
     /// The rate.
     pub rate_bps: u64,
@@ -100,7 +100,7 @@ impl NetemRate {
 }
 
 /// The slots of `netem`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NetemSlot {
     /// How long it takes until the next one.
     pub delay: SlotDelay,
@@ -111,7 +111,7 @@ pub struct NetemSlot {
 }
 
 /// How long it takes until the next slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SlotDelay {
     /// The minimum, and the exclusive maximum, in nanoseconds.

@@ -2,6 +2,7 @@
 //!
 //! In the kernel, these are filters of `cls_u32` (tc-u32(8)), which compare the code point, or the protocol and a port.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Qdisc;
@@ -14,7 +15,7 @@ use crate::text::Name;
 use crate::traffic::server_ports;
 
 /// Which packets a filter chooses.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Match {
     /// Packets with this code point.

@@ -15,9 +15,8 @@ pub(crate) struct Keys {
     limit: Option<PacketLimit>,
 }
 
-/// `net/core/dev.c`: `txqueuelen` of an Ethernet device, which `tc` uses if a pfifo is given no limit.
 /// Parameters of `pfifo`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pfifo {
     /// Limit of the queue: a packet that arrives at a full queue is dropped.
     pub limit_packets: u32,

@@ -13,7 +13,7 @@ use crate::error::Problems;
 pub(crate) struct Keys {}
 
 /// `pfifo_fast`, which has no parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PfifoFast {
     /// Number of packets that each queue holds: the device's `txqueuelen`, which `tc` cannot change.
     #[serde(default = "band_packets", skip_serializing_if = "is_usual")]

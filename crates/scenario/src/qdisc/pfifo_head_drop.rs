@@ -17,7 +17,7 @@ pub(crate) struct Keys {
 }
 
 /// Parameters of `pfifo_head_drop`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PfifoHeadDrop {
     /// Limit of the queue: a packet that arrives at a full queue replaces the oldest one.
     pub limit_packets: u32,

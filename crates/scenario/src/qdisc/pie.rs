@@ -64,7 +64,7 @@ pub(super) fn beta() -> u32 {
 }
 
 /// Parameters of `pie`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pie {
     /// Hard limit of the queue.
     pub limit_packets: u32,

@@ -65,13 +65,13 @@ fn priomap() -> [Band; PRIORITIES] {
 }
 
 /// Parameters of `prio`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Prio {
     /// Number of bands.
     pub bands: u8,
     /// The band of each priority.
     pub priomap: [u8; PRIORITIES],
-    /// The disciplines of the first bands. The others have a `pfifo` of [`BAND_PACKETS`](Self::BAND_PACKETS).
+    /// The disciplines of the first bands. The others have a `pfifo` of the default `txqueuelen`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inner: Vec<Qdisc>,
     /// The filters, in order.
@@ -80,7 +80,7 @@ pub struct Prio {
 }
 
 /// Packets that go to a band.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BandFilter {
     /// Which packets.
     pub chosen: Match,

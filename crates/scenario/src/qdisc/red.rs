@@ -84,7 +84,7 @@ pub(super) fn derived_burst(min: u64, max: u64, avpkt: u32) -> u32 {
 }
 
 /// Parameters of `red`, as `tc red` names them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Red {
     /// Hard limit of the backlog.
     pub limit_bytes: u64,

@@ -98,7 +98,7 @@ fn quantum() -> Quantum {
 }
 
 /// Parameters of `sfq`, as the kernel resolves them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sfq {
     /// Limit of all queues together.
     pub limit_packets: u32,
@@ -119,7 +119,7 @@ pub struct Sfq {
 }
 
 /// Random early detection in each queue of `sfq`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowRed {
     /// The limit from which `tc` derives thresholds.
     pub limit_bytes: u64,

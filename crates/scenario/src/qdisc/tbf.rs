@@ -42,7 +42,7 @@ pub(crate) struct Keys {
 }
 
 /// Parameters of `tbf`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tbf {
     /// Rate at which tokens arrive.
     pub rate_bps: u64,
@@ -58,7 +58,7 @@ pub struct Tbf {
 }
 
 /// The second bucket of `tbf`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Peak {
     /// Rate at which its tokens arrive.
     pub rate_bps: u64,

@@ -49,7 +49,7 @@ fn congestion() -> Congestion {
 }
 
 /// A seed of a torrent, which sends to the peers that it does not choke.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BittorrentTraffic {
     /// Peers, each with a connection of its own; may be 0.
     pub peers: u32,

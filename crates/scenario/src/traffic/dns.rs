@@ -70,9 +70,9 @@ fn attempts() -> u32 {
 }
 
 /// DNS look-ups: a query to a server, and its response.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DnsTraffic {
-    /// Time between the starts of two look-ups; on average with [`Pattern::Poisson`].
+    /// Time between the starts of two look-ups; on average with the pattern `poisson`.
     pub interval_ns: u64,
     /// How the look-ups follow one another.
     pub pattern: Pattern,

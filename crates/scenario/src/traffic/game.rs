@@ -50,7 +50,7 @@ fn update() -> DatagramSize {
 }
 
 /// A player and a server that send to each other at each tick.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GameTraffic {
     /// Time between two packets of each end.
     pub tick_ns: u64,

@@ -43,7 +43,7 @@ fn size() -> DatagramSize {
 }
 
 /// Round trips over UDP: requests at a fixed interval, answered at once with as many bytes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IrttTraffic {
     /// Time between two requests.
     pub interval_ns: u64,

@@ -138,7 +138,7 @@ macro_rules! kinds {
         }
 
         /// A kind of traffic and its parameters.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "kind", rename_all = "snake_case")]
         pub enum TrafficKind {
             $(

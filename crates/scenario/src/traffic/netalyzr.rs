@@ -73,7 +73,7 @@ fn rate() -> Rate {
 }
 
 /// A test of the path's buffers as Netalyzr makes it: round trips without load, then a load in each direction.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NetalyzrTraffic {
     /// Number of small packets that measure the round trip without load.
     pub probes: u32,

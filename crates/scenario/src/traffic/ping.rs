@@ -64,7 +64,7 @@ pub enum PingTiming {
 }
 
 /// ICMP echo requests at an interval, whether or not earlier ones were answered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PingTraffic {
     /// Time between two requests.
     pub interval_ns: u64,

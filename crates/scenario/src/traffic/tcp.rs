@@ -56,7 +56,7 @@ fn transfers() -> u32 {
 }
 
 /// TCP connections that send data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpTraffic {
     /// Number of concurrent connections; may be 0.
     pub flows: u32,

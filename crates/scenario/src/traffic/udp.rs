@@ -44,11 +44,11 @@ fn size() -> DatagramSize {
 }
 
 /// Flows that send at their rate whether or not the datagrams arrive.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UdpTraffic {
     /// Number of flows.
     pub flows: u32,
-    /// Bits of payload a second that each flow sends while it is on; on average with [`Pattern::Poisson`].
+    /// Bits of payload a second that each flow sends while it is on; on average with the pattern `poisson`.
     pub rate_bps: u64,
     /// UDP payload of a datagram; the IP packet is 28 bytes longer.
     pub payload_bytes: u32,

@@ -26,7 +26,7 @@ fn both_ways() -> bool {
 }
 
 /// A voice call with G.711 over RTP.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VoipTraffic {
     /// Whether `to` sends too, or `from` alone.
     pub both_ways: bool,

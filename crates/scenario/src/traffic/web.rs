@@ -63,7 +63,7 @@ fn request() -> RequestSize {
 const CONNECTIONS: u32 = 6;
 
 /// Pages fetched at a fixed interval from `from` by `to`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WebTraffic {
     /// Time between the starts of two fetches; a fetch still under way does not hold up the next.
     pub interval_ns: u64,
@@ -81,7 +81,7 @@ pub struct WebTraffic {
 }
 
 /// The objects that a page refers to. They are fetched after its document, over persistent connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PageObjects {
     /// How many there are (never 0).
     pub count: u32,

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from bufferscope.model.directions import SIDES, Side
 from bufferscope.model.disciplines import CONTAINERS, FLOW_QUEUEING, PURE_LIMITS
 from bufferscope.model.network import LinkLayer, ports
-from bufferscope.model.scenario import SIDES, PortSettings, Scenario, Side
+from bufferscope.model.scenario import PortSettings, Scenario
 
 FULL_IP_BYTES, ETHERNET_BYTES = 1500, 14
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from bufferscope.base.errors import InputError
 from bufferscope.model.experiment import Point
-from bufferscope.model.scenario import LARGEST_SEED, Scenario
+from bufferscope.model.identity import LARGEST_SEED
+from bufferscope.model.scenario import Scenario
 
 LARGEST_PROCESS = 1 << 22
 """`PID_MAX_LIMIT` of Linux' `linux/threads.h`."""

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bufferscope.model.scenario import SIDES, Scenario
+from bufferscope.model.directions import SIDES
+from bufferscope.model.scenario import Scenario
 from bufferscope.results.variation.settings import FILED, recording, unit_and_value
 
 RECORDING = ("sample_interval_ns", "flows_interval_ns", "record")

@@ -6,8 +6,9 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from bufferscope.model.directions import SIDES
 from bufferscope.model.recorded import recorded
-from bufferscope.model.scenario import SIDES, Scenario
+from bufferscope.model.scenario import Scenario
 
 if TYPE_CHECKING:
     from bufferscope.metrics.records import RunRecords

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Hashable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from bufferscope.model.scenario import scenario_digest
+from bufferscope.model.identity import scenario_digest
 from bufferscope.results.variation.labels import labels
 from bufferscope.results.variation.scenario_diff import unlike
 from bufferscope.results.variation.settings import short

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from bufferscope.base.errors import InputError
 from bufferscope.base.names import closest
+from bufferscope.model.directions import SIDES, Side
 from bufferscope.model.network import CARRYING, Port, path, ports, probers, traffic_ends, traffic_named
-from bufferscope.model.scenario import SIDES, Scenario, Side, Traffic
+from bufferscope.model.scenario import Scenario, Traffic
 
 FRAME_BYTES = 1514
 """Of a full packet on Ethernet."""

@@ -181,7 +181,7 @@ impl Cells {
 }
 
 /// How long packets are on the link, as the shaper counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkLayer {
     /// Overhead is added to the lengths that Linux counts, not to those of IP packets.
     pub raw: bool,

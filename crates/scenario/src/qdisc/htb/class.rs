@@ -47,7 +47,7 @@ pub(super) struct ClassKeys {
 }
 
 /// A class of `htb`. Classes are known by their indices.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HtbClass {
     /// The parent class.
     pub parent: Option<u16>,

@@ -23,7 +23,7 @@ pub(crate) struct Keys {
 }
 
 /// A flow that is on and off alternately, beginning with on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OnOff {
     /// Length of the on periods; their mean length, if the lengths differ.
     pub on_ns: u64,

@@ -34,13 +34,13 @@ pub(crate) struct Keys {
 }
 
 /// How the data of a TCP connection is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sending {
     /// The congestion control of the host that sends the data.
     pub congestion: Congestion,
-    /// The window of [`Congestion::Window`]; `None` for all others.
+    /// The window of the congestion control `window`; `None` for all others.
     pub window_packets: Option<u32>,
-    /// The queueing delay that [`Congestion::Ledbat`] or [`Congestion::LedbatPlusPlus`] aims at; `None` for all others.
+    /// The queueing delay that `ledbat` or `ledbat++` aims at; `None` for all others.
     pub target_ns: Option<u64>,
     /// Negotiate and use ECN (RFC 3168).
     pub ecn: bool,
