@@ -41,8 +41,8 @@ export PYTHON
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: help reproduce agreement battling explaining live-accuracy test test-rust test-python test-slow test-properties test-busy \
-    test-targets lint lint-rust lint-python lint-crates fmt bench agent live explorer wheel docs reference pictures lock clean
+.PHONY: help reproduce agreement battling explaining live-accuracy test test-rust test-python test-slow test-properties test-recipes \
+    test-busy test-targets lint lint-rust lint-python lint-crates fmt bench agent live explorer wheel docs reference pictures lock clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
@@ -93,6 +93,11 @@ test-properties: $(STAMPS)/run ## Run the property tests longer (CASES), and fuz
 	PROPTEST_CASES=$(CASES) cargo test $(CRATES) --locked --quiet
 	scripts/fuzz.sh $(FUZZ_SECONDS)
 
+test-recipes: export WHOLE_CATALOGUE = 1
+test-recipes: $(STAMPS)/extension ## Follow the recipes of CONTRIBUTING.md in a copy, which is built and tested
+	@scripts/check-rust.sh
+	$(BIN)/python -m pytest tests/project/test_recipes.py tests/project/test_crate_recipes.py $(ARGS)
+
 test-busy: ## Run every test together with BUSY processes (8) that take CPU time: no test may depend on a fast machine
 	scripts/busy.sh $(BUSY) $(MAKE) --no-print-directory $(DISTURBED)
 
@@ -102,13 +107,15 @@ test-targets: ## Run every other target of this file, the slow ones in a short f
 # A macro declares these modules, and cargo fmt does not format those.
 DISCIPLINES := $(wildcard crates/scenario/src/qdisc/*.rs crates/sim/src/network/qdisc/disciplines/*.rs)
 TRAFFIC := $(wildcard crates/scenario/src/traffic/*.rs crates/programs/src/*.rs)
+# Nor does it know the examples of recipes.
+EXAMPLES := $(shell find tests/project/recipes -name '*.rs')
 
 lint: lint-rust lint-python lint-crates ## Check formatting, lints and types in Rust and Python, vocabulary and spelling, and the crates that we use
 
 lint-rust: $(STAMPS)/venv
 	@scripts/check-rust.sh rustfmt clippy
 	cargo fmt --all --check
-	rustfmt --check --edition 2024 $(DISCIPLINES) $(TRAFFIC)
+	rustfmt --check --edition 2024 $(DISCIPLINES) $(TRAFFIC) $(EXAMPLES)
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 
 lint-python: $(STAMPS)/run $(STAMPS)/check
@@ -126,7 +133,7 @@ lint-crates: $(STAMPS)/check
 fmt: $(STAMPS)/check ## Format the sources and apply automatic fixes
 	@scripts/check-rust.sh rustfmt
 	cargo fmt --all
-	rustfmt --edition 2024 $(DISCIPLINES) $(TRAFFIC)
+	rustfmt --edition 2024 $(DISCIPLINES) $(TRAFFIC) $(EXAMPLES)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 

@@ -34,6 +34,7 @@ GROUPS = {
     "tests/engines/test_fix_path.py": "one live measurement",
     "tests/report/test_report.py": "one report",
     "tests/report/test_report_explained.py": "one report",
+    "tests/project/test_crate_recipes.py": "one copy of the repository",
     "tests/project/test_wheel.py": "one wheel",
 }
 """Tests that one process runs, by their files: they share something expensive, or would disturb one another."""

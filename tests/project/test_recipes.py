@@ -1,170 +1,50 @@
 """The recipes of CONTRIBUTING.md, followed in a copy: what they name is all that has to be touched.
 
-A recipe here has the new files and the new lines. Its section must name each of their paths, or the directory of a new
-file, and no other part of the code; tests, documents and scripts that it names are for people.
+These are the recipes for Python; `test_crate_recipes.py` has the others. Tests, documents and scripts that a section
+names are for people.
 """
 
 import json
-import os
-import re
 import shutil
-import subprocess
-import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from laboratory import SMALL
+from recipes import RECIPES, ROOT, Recipe, python
 
 from bufferscope import _core
 
-ROOT = Path(__file__).parents[2]
-CODE = ("python/", "crates/")
 
-
-@dataclass(frozen=True)
-class Line:
-    """A line that is added to a list, after one that the list has."""
-
-    after: str
-    added: str
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """What a section of CONTRIBUTING.md asks for, with an example."""
-
-    heading: str
-    files: Mapping[str, str]
-    """The text of each new file."""
-    lines: Mapping[str, Line] = field(default_factory=dict)
-    """The line that each list gets."""
-
-    def follow(self, root: Path) -> None:
-        """Do it in a copy of the repository."""
-        for path, text in self.files.items():
-            assert not (root / path).exists(), path
-            (root / path).write_text(text, encoding="utf-8")
-        for path, line in self.lines.items():
-            text = (root / path).read_text(encoding="utf-8")
-            assert text.count(line.after) == 1, (path, line.after)
-            (root / path).write_text(text.replace(line.after, line.after + line.added), encoding="utf-8")
-
-
-METRIC = Recipe(
-    "A metric",
-    {
-        "python/bufferscope/metrics/spread.py": '''\
-"""How far round-trip times are apart."""
-
-from __future__ import annotations
-
-from bufferscope.base.libraries import polars as pl
-from bufferscope.metrics.batch import Batch
-from bufferscope.metrics.declaring import Metric, query
-from bufferscope.metrics.long import ordered
-
-
-@query(
-    Metric(
-        "spread.rtt_ms",
-        "ms",
-        "The longest minus the shortest round-trip time of the answered probes.",
-        "probes: rtt_ns",
-        lambda: (pl.col("longest") - pl.col("shortest"), 1e6),
-        heading="RTT spread (ms)",
-    ),
-    Metric(
-        "spread.p<N>_ms",
-        "ms",
-        "Percentile of the round-trip time above the shortest one.",
-        "probes: rtt_ns",
-        lambda percent: ordered(percent, 1e6),
-        percentiles=(90,),
-    ),
-    reads={"probes": ("sent_ns", "rtt_ns")},
-)
-def of_answered(batch: Batch) -> pl.LazyFrame:
-    """The answered probes of each run."""
-    rtt = pl.col("rtt_ns")
-    answered = batch.rows("probes", "rtt_ns", time="sent_ns").drop_nulls("rtt_ns")
-    return answered.group_by("run").agg(longest=rtt.max(), shortest=rtt.min(), ordered=(rtt - rtt.min()).sort())
-'''
-    },
-    {"python/bufferscope/metrics/declared.py": Line('    "rtt",\n', '    "spread",\n')},
-)
-FIGURE = Recipe(
-    "A figure",
-    {
-        "python/bufferscope/figures/charts/rtt_ticks.py": '''\
-"""Figure: every round-trip time as a tick."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from bufferscope.base.libraries import altair as alt
-from bufferscope.base.libraries import polars as pl
-from bufferscope.figures import axes, parts
-from bufferscope.figures.declaring import figure
-from bufferscope.figures.source import ResultRecords, pooled
-from bufferscope.model.network import probers
-
-if TYPE_CHECKING:
-    from bufferscope.figures.chart import LayerFigure
-
-
-@figure(needs=("probes",), fits=probers)
-def rtt_ticks(result: ResultRecords) -> LayerFigure:
-    """A tick for each round-trip time in ms, in the colour of its point."""
-    frame = pooled(result, lambda run: run.probes.select(rtt_ms=pl.col("rtt_ns") / 1e6)).drop_nulls()
-    x = alt.X("rtt_ms:Q", title="round-trip time (ms)")
-    ticks = alt.Chart(frame).mark_tick().encode(x=x, color=axes.point_color(result))
-    return parts.framed([ticks], "Round-trip times", "", f"{frame.height} ticks.")
-'''
-    },
-    {"python/bufferscope/model/figure_names.py": Line('    "rtt",\n', '    "rtt_ticks",\n')},
-)
-RECIPES = (METRIC, FIGURE)
-
-
-def section(heading: str) -> str:
-    """The text of a recipe."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    return text.partition(f"\n### {heading}\n")[2].partition("\n### ")[0]
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.heading)
+def test_a_recipe_names_what_has_to_be_touched_and_nothing_else(recipe: Recipe) -> None:
+    directories = {str(Path(path).parent) for path in recipe.files}
+    assert recipe.named == {line.path for line in recipe.lines} | directories | recipe.snapshots | recipe.others
+    assert all((ROOT / path).exists() for path in recipe.named)
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.heading)
-def test_a_recipe_names_the_places_that_have_to_be_touched_and_no_others(recipe: Recipe) -> None:
-    named = {path for path in re.findall(r"`([\w./-]+)`", section(recipe.heading)) if path.startswith(CODE)}
-    edited = set(recipe.lines)
-    directories = {str(Path(path).parent) for path in recipe.files}
-    assert named == edited | directories
-    assert all((ROOT / path).exists() for path in named)
+def test_an_example_fits_the_lists(recipe: Recipe, tmp_path: Path) -> None:
+    for path in (*recipe.files, *(line.path for line in recipe.lines)):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    for path in {line.path for line in recipe.lines}:
+        shutil.copyfile(ROOT / path, tmp_path / path)
+    assert not any((ROOT / path).exists() for path in recipe.files)
+    recipe.follow(tmp_path)
+    assert all(line.added in (tmp_path / line.path).read_text(encoding="utf-8") for line in recipe.lines)
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the package in which all recipes have been followed."""
+    """A copy of the package in which all recipes for Python have been followed."""
     root = tmp_path_factory.mktemp("copy")
     left_out = shutil.ignore_patterns("*.so", "bin", "explorer", "__pycache__")
     shutil.copytree(ROOT / "python", root / "python", ignore=left_out)
     core = Path(str(_core.__file__)).resolve()
     (root / "python" / "bufferscope" / Path(str(_core.__file__)).name).symlink_to(core)
     for recipe in RECIPES:
-        recipe.follow(root)
+        if not recipe.is_of_crates:
+            recipe.follow(root)
     return root
-
-
-def python(root: Path, *arguments: str) -> str:
-    """What a program prints that uses the package of the copy."""
-    paths = os.pathsep.join([str(root / "python"), str(ROOT / "scripts" / "reference")])
-    environment = os.environ | {"PYTHONPATH": paths, "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, *arguments]
-    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 DECLARATIONS = """
@@ -202,7 +82,7 @@ def test_declarations_are_read_without_the_large_libraries(copy: Path) -> None:
     assert "spread.p<N>_ms" in told
 
 
-def test_what_the_recipes_add_works_everywhere(copy: Path) -> None:
+def test_a_metric_and_a_figure_work_everywhere(copy: Path) -> None:
     named = SMALL.replace('["rtt"]', '["rtt", "rtt_ticks"]')
     assert named != SMALL
     (copy / "lab.toml").write_text(named, encoding="utf-8")
@@ -218,3 +98,37 @@ def test_what_the_recipes_add_works_everywhere(copy: Path) -> None:
     (data,) = told["chart"]["datasets"].values()
     assert sorted(row["rtt_ms"] for row in data) == pytest.approx(sorted(time / 1e6 for time in told["times"]))
     assert "rtt_ticks" in told["python"]
+
+
+def test_an_experiment_is_in_the_catalogue_at_its_position(copy: Path) -> None:
+    listed = [row["name"] for row in json.loads(python(copy, "-m", "bufferscope", "list", "--json"))]
+    assert listed.index("rfc8290-sparse") == listed.index("mininet-mitigations") + 1
+    (expectation,) = json.loads(python(copy, "-m", "bufferscope", "run", "rfc8290-sparse", "--json"))["expectations"]
+    assert (expectation["metric"], expectation["verdict"]) == ("rtt.p95_ms", "reproduced")
+
+
+NPING = """
+Starting Nping 0.7.93 ( https://nmap.org/nping ) at 2026-01-31 12:00 UTC
+SENT (0.0300s) ICMP [192.0.2.1 > 192.0.2.2 Echo request (type=8/code=0) id=7 seq=1] IP [ttl=64 id=1 iplen=28 ]
+RCVD (0.0500s) ICMP [192.0.2.2 > 192.0.2.1 Echo reply (type=0/code=0) id=7 seq=1] IP [ttl=64 id=2 iplen=28 ]
+SENT (1.0300s) ICMP [192.0.2.1 > 192.0.2.2 Echo request (type=8/code=0) id=7 seq=2] IP [ttl=64 id=3 iplen=28 ]
+SENT (2.0300s) ICMP [192.0.2.1 > 192.0.2.2 Echo request (type=8/code=0) id=7 seq=3] IP [ttl=64 id=4 iplen=28 ]
+RCVD (2.0700s) ICMP [192.0.2.2 > 192.0.2.1 Echo reply (type=0/code=0) id=7 seq=3] IP [ttl=64 id=5 iplen=28 ]
+"""
+
+
+def test_an_importer_is_chosen_by_the_content_and_by_its_name(copy: Path) -> None:
+    (copy / "evening.txt").write_text(NPING, encoding="utf-8")
+    for arguments in [(), ("--as", "nping")]:
+        told = json.loads(python(copy, "-m", "bufferscope", "import", "evening.txt", "--json", *arguments))
+        found = told["runs"][0]["metrics"]
+        # Round trips of 20 and 40 ms, and one lost probe of three.
+        assert (found["rtt.mean_ms"], found["rtt.max_ms"], found["rtt.lost"]) == (30, 40, 1)
+    assert "nping" in python(copy, "-m", "bufferscope", "import", "--help")
+    formats = json.loads(python(copy, "-m", "bufferscope", "list", "--formats", "--json"))["formats"]
+    assert "nping" in [row["name"] for row in formats]
+
+
+def test_a_program_is_listed_with_its_package(copy: Path) -> None:
+    shown = python(copy, "-c", "from bufferscope.base.programs import packages; print(*packages(['nping']))")
+    assert shown.split() == ["nmap"]
