@@ -55,6 +55,7 @@ pub use network::traffic_class::Ecn;
 pub use network::xmit::Xmit;
 pub use observation::footprint::{Footprint, footprint};
 pub use observation::state::{PortState, SenderState, State};
+pub use observation::state_log::{FlowId, LoggedFlow, StateLog};
 pub use observation::summary::{FlowPackets, PortPackets, Summary};
 pub use simulation::Simulation;
 pub use simulation::changes::Change;

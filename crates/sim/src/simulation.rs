@@ -18,6 +18,7 @@ use crate::network::tap::{Tap, Tapped};
 use crate::network::traffic_class::Ecn;
 use crate::observation::recording::Recording;
 use crate::observation::state::{SenderState, State, ports_at};
+use crate::observation::state_log::StateLog;
 use crate::observation::summary;
 use crate::timer_slots::{Target, TimerSlots};
 use crate::{Change, Progress, SimError, Summary};
@@ -171,6 +172,17 @@ impl<S: Sink> Simulation<S> {
     pub fn tapped(mut self, tap: Box<dyn Tap>) -> Self {
         assert_eq!(self.events, 0, "a tap sees a run from its beginning");
         self.net.tapped = Some(Box::new(Tapped::new(tap)));
+        self
+    }
+
+    /// Logs what changes in the state of TCP. The run must not have begun.
+    ///
+    /// # Panics
+    /// If the simulation has advanced.
+    #[must_use]
+    pub fn logged(mut self, log: Box<dyn StateLog>) -> Self {
+        assert_eq!(self.events, 0, "a log sees a run from its beginning");
+        self.connections.set_log(log);
         self
     }
 

@@ -7,6 +7,7 @@ use bufferscope_scenario::NodeIndex;
 use crate::network::packet::{Role, TcpPacket};
 use crate::network::traffic_class::Ecn;
 use crate::network::{Account, Labels, Network};
+use crate::observation::state_log::{FlowId, LoggedFlow, StateLog};
 use crate::tcp::{self, AddressPair, Egress, Ending, Endpoint, Sample, Thresholds};
 
 /// The parameters of a connection.
@@ -33,6 +34,12 @@ pub(crate) struct Opening {
 pub(crate) struct Id {
     pub(crate) traffic: u32,
     pub(crate) number: u32,
+}
+
+impl From<Id> for FlowId {
+    fn from(Id { traffic, number }: Id) -> Self {
+        Self { traffic, number }
+    }
 }
 
 /// A connection, from the client's SYN on.
@@ -164,6 +171,25 @@ impl Connection {
     pub(crate) fn state(&self, now_ns: u64) -> Option<Sample> {
         let sender = &self.ends[self.sender as usize].endpoint;
         (sender.is_established() && !sender.is_closed()).then(|| sender.sample(now_ns))
+    }
+
+    /// Lets the data sender note what changes, if the log wants it.
+    #[cold]
+    pub(crate) fn begin_log(&mut self, now_ns: u64, opening: &Opening, log: &mut dyn StateLog) {
+        let of_client = self.sender == Role::Client;
+        let (host, config) = (opening.nodes[self.sender as usize], &opening.configs[self.sender as usize]);
+        if log.open(now_ns, &LoggedFlow { id: self.id.into(), of_client, host, config }) {
+            self.endpoint(self.sender).keep_journal();
+        }
+    }
+
+    /// Logs what has changed at this end, if it sends the data.
+    #[cold]
+    pub(crate) fn log(&mut self, now_ns: u64, role: Role, log: &mut dyn StateLog) {
+        if role == self.sender {
+            let id = self.id.into();
+            self.endpoint(role).take_transitions(now_ns, &mut |transition| log.log(now_ns, id, transition));
+        }
     }
 
     /// Payload bytes of the data sender that were acknowledged.

@@ -12,6 +12,7 @@ use crate::network::traffic_class::Ecn;
 use crate::network::xmit::Xmit;
 use crate::network::{Network, Outbound};
 use crate::observation::recording::Recording;
+use crate::observation::state_log::StateLog;
 use crate::observation::summary::Accounts;
 use crate::tcp::{Egress, Outgoing, Sample, State, Thresholds};
 use crate::timer_slots::TimerSlots;
@@ -32,6 +33,8 @@ pub(crate) struct Connections {
     slots: TimerSlots,
     /// The flow of the connection in each slot. A slot keeps its flow, so these ascend.
     flows: Vec<u32>,
+    /// Sees what changes in the data senders.
+    log: Option<Box<dyn StateLog>>,
 }
 
 impl Connections {
@@ -44,7 +47,13 @@ impl Connections {
             thresholds: Thresholds::default(),
             slots,
             flows: Vec::new(),
+            log: None,
         }
+    }
+
+    /// From now on, connections that are opened are logged.
+    pub(crate) fn set_log(&mut self, log: Box<dyn StateLog>) {
+        self.log = Some(log);
     }
 
     /// Sets the slots of the events, which have moved.
@@ -54,7 +63,10 @@ impl Connections {
 
     /// Opens a connection: the client's SYN is sent now. Returns its slot in the table.
     pub(crate) fn open<S: Sink>(&mut self, opening: &Opening, net: &mut Network, recording: &mut Recording<S>) -> u32 {
-        let connection = Connection::new(opening, net, &self.thresholds);
+        let mut connection = Connection::new(opening, net, &self.thresholds);
+        if let Some(log) = &mut self.log {
+            connection.begin_log(net.now(), opening, &mut **log);
+        }
         let flow = net.flow(connection.name(), connection.account(), opening.id.number, opening.labels);
         let index = match self.free.pop() {
             Some(index) => {
@@ -217,6 +229,9 @@ impl Connections {
         let (to, flow) = (role.other(), self.flows[index as usize]);
         let result =
             act(connection, now_ns, &mut Outlet { connection: index, to, flow, from, destination, net, recording });
+        if let Some(log) = &mut self.log {
+            connection.log(now_ns, role, &mut **log);
+        }
         if let Some(deadline_ns) = connection.endpoint(role).deadline() {
             let slot = self.slots.endpoint(index, role);
             if net.events.scheduled_at(slot).is_none_or(|at_ns| deadline_ns < at_ns) {

@@ -6,6 +6,7 @@
 
 use super::ecn::Mode;
 use super::handshake::Attempt;
+use super::journal::{ConnectionState, Ends, Journal, Transition};
 use super::receiver::{Receiver, RoundTrip};
 use super::sender::{Established, Output, Sender};
 use super::thresholds::Ending;
@@ -137,6 +138,7 @@ impl Endpoint {
         match &mut self.phase {
             Phase::SynSent(attempt) | Phase::SynReceived(attempt, _) => {
                 if attempt.due_ns <= now_ns {
+                    self.sender.note_handshake_expiry(attempt.timeouts());
                     *attempt = attempt.on_timeout(now_ns);
                     out.rehash();
                     let xmit = self.send_syn(now_ns, out);
@@ -203,9 +205,39 @@ impl Endpoint {
         self.sender.sample(now_ns)
     }
 
+    /// From now on, notes what changes, for [`take_transitions`](Self::take_transitions). An endpoint acts the same
+    /// whether or not it does so.
+    pub fn keep_journal(&mut self) {
+        self.sender.keep_journal(Journal::new(self.idle_state()));
+    }
+
+    /// Passes on what has changed since the last call, in order; nothing without a
+    /// [journal](Self::keep_journal). To be called after each action, with its time.
+    pub fn take_transitions(&mut self, now_ns: u64, see: &mut dyn FnMut(&Transition)) {
+        let phase = match self.phase {
+            Phase::Idle => self.idle_state(),
+            Phase::SynSent(_) => ConnectionState::SynSent,
+            Phase::SynReceived(..) => ConnectionState::SynReceived,
+            Phase::Established => ConnectionState::Established,
+        };
+        let ends = Ends {
+            finishing: self.sender.is_finishing(),
+            fin_acked: self.sender.fin_acked(),
+            peer_finished: self.receiver.is_finished(),
+        };
+        self.sender.take_transitions(now_ns, phase, ends, see);
+    }
+
     /// The state to remember once the connection [is closed](Self::is_closed).
     pub(crate) fn ending(&self) -> Ending {
         self.sender.ending()
+    }
+
+    fn idle_state(&self) -> ConnectionState {
+        match self.role {
+            Role::Client => ConnectionState::Closed,
+            Role::Server => ConnectionState::Listen,
+        }
     }
 
     fn on_syn(&mut self, now_ns: u64, segment: &Segment, codepoint: Ecn, out: &mut dyn Egress) {

@@ -54,6 +54,11 @@ impl Attempt {
         if self.resent == 0 { Some(now_ns - self.first_ns) } else { timestamps::elapsed_ns(now_ns, ts_ecr) }
     }
 
+    /// Number of timer expiries so far.
+    pub(super) fn timeouts(&self) -> u32 {
+        self.timeouts
+    }
+
     /// Whether the segment was lost more than once. It was not if the answer is to its first transmission
     /// (`tcp_try_undo_spurious_syn`).
     pub(super) fn lost_several(&self, ts_ecr: u32) -> bool {

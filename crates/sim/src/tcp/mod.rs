@@ -17,6 +17,7 @@ mod ecn;
 mod egress;
 mod endpoint;
 mod handshake;
+mod journal;
 mod receiver;
 mod sample;
 mod sender;
@@ -29,6 +30,9 @@ pub use crate::transport::congestion::State;
 pub use config::{Config, Role};
 pub use egress::{Egress, Outgoing};
 pub use endpoint::Endpoint;
+pub use journal::{
+    ConnectionState, Epoch, Expiry, Limit, Metrics, Sign, SlowStartEnd, Transition, Trigger, WindowChange, Windows,
+};
 pub use receiver::window_scale;
 pub use sample::Sample;
 pub(crate) use sender::SENT_BYTES;

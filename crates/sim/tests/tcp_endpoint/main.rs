@@ -4,6 +4,7 @@ mod acknowledgements;
 mod congestion;
 mod counters;
 mod handshake;
+mod journal;
 mod net;
 mod offload;
 mod own_host;

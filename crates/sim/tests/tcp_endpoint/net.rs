@@ -5,7 +5,7 @@
 pub(crate) use crate::pipe::{Action, Packet, Pipe};
 
 use crate::witness::Witness;
-use bufferscope_sim::tcp::{Config, Egress, Endpoint, Outgoing, Role, Sample, Segment};
+use bufferscope_sim::tcp::{Config, Egress, Endpoint, Outgoing, Role, Sample, Segment, Transition};
 use bufferscope_sim::{Ecn, Xmit};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -25,6 +25,8 @@ pub(crate) struct Net {
     pub(crate) ends: [Endpoint; 2],
     /// `pipes[i]` leads away from `ends[i]`.
     pub(crate) pipes: [Pipe; 2],
+    /// What has changed at the client, if it [keeps a journal](Self::journal).
+    pub(crate) transitions: Vec<(u64, Transition)>,
     transit: Transit,
     witnesses: [Witness; 2],
 }
@@ -71,6 +73,7 @@ impl Net {
             now_ns: 0,
             ends: [Endpoint::new(client, Role::Client), Endpoint::new(server, Role::Server)],
             pipes: [Pipe::new(one_way_ns), Pipe::new(one_way_ns)],
+            transitions: Vec::new(),
             transit: Transit::default(),
             witnesses: Default::default(),
         }
@@ -80,6 +83,12 @@ impl Net {
     pub(crate) fn bottleneck(mut self, bits_per_second: u64, limit_packets: usize) -> Self {
         self.pipes[CLIENT].rates = vec![(0, bits_per_second)];
         self.pipes[CLIENT].limit_packets = limit_packets;
+        self
+    }
+
+    /// The client notes what changes.
+    pub(crate) fn journal(mut self) -> Self {
+        self.ends[CLIENT].keep_journal();
         self
     }
 
@@ -130,6 +139,10 @@ impl Net {
         let mut outlet = Outlet { now_ns: self.now_ns, from: who, pipe, witness, transit: &mut self.transit };
         action(&mut self.ends[who], self.now_ns, &mut outlet);
         self.witnesses[who].check(&self.ends[who], self.now_ns, cause == Cause::Timer);
+        if who == CLIENT {
+            let (now_ns, transitions) = (self.now_ns, &mut self.transitions);
+            self.ends[CLIENT].take_transitions(now_ns, &mut |transition| transitions.push((now_ns, *transition)));
+        }
         assert!(self.ends[who].acked_bytes() <= self.ends[1 - who].received_bytes());
     }
 

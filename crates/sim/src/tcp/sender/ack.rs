@@ -1,5 +1,6 @@
 //! Processes acknowledgements (the kernel's `tcp_ack`).
 
+use super::super::journal::Trigger;
 use super::super::timestamps;
 use super::ack_summary::{AckSummary, extend};
 use super::loss::probe::Answer;
@@ -282,9 +283,9 @@ impl Sender {
 
     #[cold]
     fn reduce_for_probe(&mut self, now_ns: u64) {
-        self.begin_reduction(now_ns, State::Cwr);
+        self.begin_reduction(now_ns, State::Cwr, Trigger::TailLossProbe);
         self.end_reduction(now_ns);
-        self.keep_open(now_ns);
+        self.keep_open(now_ns, None);
     }
 
     /// Whether the acknowledgement restarts the timer. Not if the timer now waits for reordered segments. Otherwise a

@@ -5,12 +5,13 @@
 //! window otherwise changes. [`ack`] processes acknowledgements in the order of the kernel's `tcp_ack`;
 //! [`ack_summary`] collects what one acknowledgement reveals, and [`marks`] evaluates its ECN feedback.
 //! [`sending::transmit`] follows the order of `tcp_write_xmit`. [`view`] has the views of the sender's state that
-//! others get.
+//! others get, and [`log`] notes what changes.
 //!
 //! Departs: a receiver never reneges on selective acknowledgements.
 
 mod ack;
 mod ack_summary;
+mod log;
 mod loss;
 mod marks;
 mod recovery;
@@ -26,6 +27,7 @@ pub(crate) use sending::output::{HOST_BUSY_NS, Output};
 
 use super::config::Config;
 use super::ecn::{Mode, Offer};
+use super::journal::Journal;
 use crate::timers::earlier;
 use crate::transport::congestion::{Controller, State, rate_of_window};
 use crate::transport::delivery_rate::Delivery;
@@ -90,6 +92,8 @@ pub(crate) struct Sender {
     /// Where that piece was cut. A value below `nxt` is obsolete.
     cut_end: u64,
     pacing_percent: [u32; 2],
+    /// What changes, if it is to be logged.
+    journal: Option<Box<Journal>>,
 }
 
 /// The data that the application wants to send.
@@ -178,6 +182,7 @@ impl Sender {
             piece_end: 0,
             cut_end: 0,
             pacing_percent: config.pacing_percent,
+            journal: None,
         }
     }
 
@@ -235,6 +240,11 @@ impl Sender {
     /// Next sequence number to send.
     pub(crate) fn nxt(&self) -> u64 {
         self.nxt
+    }
+
+    /// Whether the application has announced that it will send no more.
+    pub(crate) fn is_finishing(&self) -> bool {
+        self.data.finish
     }
 
     /// Whether the FIN was sent.

@@ -1,5 +1,6 @@
 //! The views of a sender's state that others get: the records, the congestion control, and loss detection.
 
+use super::super::journal::Windows;
 use super::super::sample::Sample;
 use super::super::thresholds::Ending;
 use super::loss::rack;
@@ -9,13 +10,13 @@ use crate::transport::congestion::{Context, UNPACED};
 impl Sender {
     /// A snapshot.
     pub(crate) fn sample(&self, now_ns: u64) -> Sample {
-        let bytes = |packets: u32| u64::from(packets) * u64::from(self.mss_bytes);
         let window = self.cc.window();
+        let Windows { cwnd_bytes, ssthresh_bytes } = self.windows();
         let [free_ns, rwnd_limited_ns, sndbuf_limited_ns] = self.chronograph.times_ns(now_ns);
         Sample {
-            cwnd_bytes: bytes(window.cwnd),
-            ssthresh_bytes: (window.ssthresh != u32::MAX).then(|| bytes(window.ssthresh)),
-            inflight_bytes: bytes(self.board.in_flight()),
+            cwnd_bytes,
+            ssthresh_bytes,
+            inflight_bytes: self.bytes(self.board.in_flight()),
             srtt_ns: self.rtt.srtt_ns(),
             min_rtt_ns: self.rtt.min_ns(),
             rwnd_bytes: self.peer.bytes,
@@ -35,6 +36,20 @@ impl Sender {
             sndbuf_limited_ns,
             state: self.recovery.state(),
         }
+    }
+
+    /// The window and its threshold.
+    #[inline]
+    pub(super) fn windows(&self) -> Windows {
+        let window = self.cc.window();
+        Windows {
+            cwnd_bytes: self.bytes(window.cwnd),
+            ssthresh_bytes: (window.ssthresh != u32::MAX).then(|| self.bytes(window.ssthresh)),
+        }
+    }
+
+    fn bytes(&self, packets: u32) -> u64 {
+        u64::from(packets) * u64::from(self.mss_bytes)
     }
 
     /// The state to remember now that the connection has ended.

@@ -123,6 +123,13 @@ macro_rules! controls {
                 }
             }
 
+            /// [`Control::report`]
+            pub(crate) fn report(&self) -> Report {
+                match &self.rules {
+                    $(Rules::$name(control) => control.report(),)+
+                }
+            }
+
             pub(crate) fn on_lost(&mut self, context: &Context, lost: &LostPacket) {
                 match &mut self.rules {
                     $(Rules::$name(control) => control.on_lost(&mut self.window, context, lost),)+

@@ -13,6 +13,7 @@ mod controller;
 mod controls;
 mod ecn_use;
 mod helpers;
+mod report;
 mod settings;
 mod state;
 #[cfg(test)]
@@ -22,6 +23,8 @@ mod window;
 pub(crate) use context::{Ack, Acked, Context, Event, LostPacket, RateSample};
 pub(crate) use ecn_use::EcnUse;
 pub(crate) use helpers::window_rate::rate_of_window;
+pub use report::Epoch;
+pub(crate) use report::{Report, SlowStartSign};
 pub(crate) use settings::Settings;
 pub use state::State;
 pub(crate) use window::{MIN_SSTHRESH_PACKETS, UNPACED, Window};
@@ -76,6 +79,11 @@ pub(crate) trait Control: Sized {
 
     /// A packet was marked lost; only with [`WATCHES_LOSSES`](Self::WATCHES_LOSSES).
     fn on_lost(&mut self, _window: &mut Window, _context: &Context, _lost: &LostPacket) {}
+
+    /// The state of its own that a log shows.
+    fn report(&self) -> Report {
+        Report::default()
+    }
 }
 
 controls! {

@@ -3,6 +3,7 @@
 //! When acknowledgements stop, the sender sends one more segment after two round trips. So RACK detects the loss of a
 //! flight's last segments before a timeout occurs.
 
+use crate::tcp::journal::Transition;
 use crate::tcp::sender::Sender;
 use crate::tcp::sender::sending::output::Output;
 use crate::tcp::sender::sending::transmit::Limit;
@@ -94,6 +95,7 @@ impl Sender {
             let sent = self.transmit_new(output, Limit::OneMore) > 0;
             if sent {
                 self.probe.sent(self.nxt, false);
+                self.note(|_| Transition::Probed { new_data: true });
             }
             return sent;
         }
@@ -104,6 +106,7 @@ impl Sender {
         let sent = self.repeat_last(last, output);
         if sent {
             self.probe.sent(self.nxt, true);
+            self.note(|_| Transition::Probed { new_data: false });
         }
         sent
     }

@@ -154,6 +154,11 @@ impl Rack {
         self.reordering.packets
     }
 
+    /// Whether enough segments are selectively acknowledged for others to be lost at once.
+    pub(crate) fn counts_packets(&self, board: &Scoreboard) -> bool {
+        board.sacked() >= self.reordering.packets && !self.reordering.seen
+    }
+
     /// Whether more reordering was seen than duplicate acknowledgements allow for.
     pub(crate) fn reorders(&self) -> bool {
         self.reordering.packets > DUP_THRESHOLD

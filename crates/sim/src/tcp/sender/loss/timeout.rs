@@ -1,6 +1,7 @@
 //! The retransmission timeout and its consequences: everything outstanding is lost, unless F-RTO finds that the timeout
 //! was spurious (RFC 6298, rules 5.4 to 5.6; RFC 5682; the kernel's `tcp_enter_loss` and `tcp_process_loss`).
 
+use crate::tcp::journal::{Expiry, Trigger};
 use crate::tcp::sender::ack_summary::AckSummary;
 use crate::tcp::sender::recovery::fast_retransmit::Retransmit;
 use crate::tcp::sender::sending::output::{HOST_BUSY_NS, Output};
@@ -27,6 +28,7 @@ impl Sender {
             return;
         }
         output.out.rehash();
+        self.note_expiry(Expiry::Retransmission);
         self.enter_loss(output.now_ns);
         self.frto.timeouts += 1;
         let head = self.board.ids().start;
@@ -41,7 +43,7 @@ impl Sender {
     fn enter_loss(&mut self, now_ns: u64) {
         let state = self.recovery.state();
         self.rack.detect_after_timeout(&mut self.board, now_ns);
-        self.report_losses(now_ns);
+        self.report_losses(now_ns, Some(Trigger::Timeout));
         // The threshold is set only once for a flight of data, however often it times out (RFC 5681, section 3.1).
         let first = state == State::Loss && self.frto.timeouts == 0;
         if state <= State::Disorder || self.una >= self.recovery.end() || first {
@@ -58,7 +60,7 @@ impl Sender {
         if state <= State::Disorder && self.board.sacked() >= REORDERING_DEFAULT {
             self.rack.limit_reordering(REORDERING_DEFAULT);
         }
-        self.enter(now_ns, State::Loss, self.nxt);
+        self.enter(now_ns, State::Loss, self.nxt, Trigger::Timeout);
         self.probe.cancel();
         self.marks.on_reduction();
         self.frto.suspects = state < State::Recovery || self.frto.timeouts > 0;

@@ -1,6 +1,7 @@
 //! The congestion states: processes acknowledgements while there is, or was, a sign of loss or congestion (the kernel's
 //! `tcp_fastretrans_alert`).
 
+use crate::tcp::journal::{Sign, Trigger};
 use crate::tcp::sender::ack_summary::AckSummary;
 use crate::tcp::sender::timing::timer::Wait;
 use crate::tcp::sender::{Sender, State};
@@ -48,7 +49,7 @@ impl Sender {
             // One more segment must be acknowledged, to be sure that the CWR flag has reached the receiver.
             State::Cwr if self.una > self.recovery.end() => {
                 self.end_reduction(now_ns);
-                self.set_state(now_ns, State::Open);
+                self.set_state(now_ns, State::Open, Trigger::Acknowledged);
             }
             State::Recovery => {
                 self.finish_recovery(now_ns, summary.ecr);
@@ -67,8 +68,8 @@ impl Sender {
                 return Retransmit::Nothing;
             }
             self.forget_retransmissions_if_none();
-            self.undo_reduction(now_ns, true);
-            self.keep_open(now_ns);
+            self.undo_reduction(now_ns, true, Sign::Timestamps);
+            self.keep_open(now_ns, Some(Trigger::Undone));
         }
         if self.undo_by_duplicates(now_ns) {
             self.try_to_open(now_ns, summary.echo);
@@ -79,7 +80,7 @@ impl Sender {
             if self.board.lost() == 0 {
                 return Retransmit::Nothing;
             }
-            self.enter_recovery(now_ns, summary.echo);
+            self.enter_recovery(now_ns, summary.echo, self.loss_trigger());
         }
         Retransmit::Lost
     }
@@ -102,7 +103,7 @@ impl Sender {
             self.try_to_open(now_ns, summary.echo);
             return Retransmit::Nothing;
         }
-        self.enter_recovery(now_ns, summary.echo);
+        self.enter_recovery(now_ns, summary.echo, self.loss_trigger());
         Retransmit::Lost
     }
 
@@ -111,7 +112,7 @@ impl Sender {
         let retransmitted_before = self.board.retransmitted();
         let situation = self.situation(now_ns);
         let look_again = self.rack.detect_after_ack(&mut self.board, situation);
-        self.report_losses(now_ns);
+        self.report_losses(now_ns, None);
         summary.retransmission_lost |= self.board.retransmitted() < retransmitted_before;
         if let Some(look_again_ns) = look_again {
             let delay_ns = look_again_ns.saturating_sub(now_ns) + REORDER_SLACK_NS;
@@ -122,15 +123,15 @@ impl Sender {
 
     /// Begins fast recovery. A reduction for an ECN echo that has already begun continues, so that the window is
     /// reduced only once.
-    pub(in crate::tcp::sender) fn enter_recovery(&mut self, now_ns: u64, echo: bool) {
+    pub(in crate::tcp::sender) fn enter_recovery(&mut self, now_ns: u64, echo: bool, trigger: Trigger) {
         self.forget_retransmissions_if_none();
         let reducing = self.recovery.is_reducing();
         let prior = (!reducing && !echo).then(|| self.cc.window().current_ssthresh(false));
         self.undo.begin(self.una, self.retransmissions_under_way(), prior);
         if reducing {
-            self.set_state(now_ns, State::Recovery);
+            self.set_state(now_ns, State::Recovery, trigger);
         } else {
-            self.begin_reduction(now_ns, State::Recovery);
+            self.begin_reduction(now_ns, State::Recovery, trigger);
         }
     }
 
@@ -139,8 +140,17 @@ impl Sender {
         self.board.retransmitted() + u32::from(self.probe.repeated_end().is_some())
     }
 
-    /// Notifies the congestion control of the packets that were marked lost, if it asks for that.
-    pub(in crate::tcp::sender) fn report_losses(&mut self, now_ns: u64) {
+    /// The rule by which an acknowledgement has shown a loss.
+    fn loss_trigger(&self) -> Trigger {
+        if self.rack.counts_packets(&self.board) { Trigger::ReorderingThreshold } else { Trigger::TimeThreshold }
+    }
+
+    /// Notifies the congestion control of the packets that were marked lost, if it asks for that. They were found by
+    /// `trigger`, or by an acknowledgement.
+    pub(in crate::tcp::sender) fn report_losses(&mut self, now_ns: u64, trigger: Option<Trigger>) {
+        if self.journal.is_some() {
+            self.note_losses(trigger.unwrap_or_else(|| self.loss_trigger()));
+        }
         if self.cc.watches_losses() {
             for lost in self.board.take_losses() {
                 self.cc.on_lost(&self.context(now_ns), &lost);
@@ -153,31 +163,32 @@ impl Sender {
     fn try_to_open(&mut self, now_ns: u64, echo: bool) {
         self.forget_retransmissions_if_none();
         if echo {
-            self.enter_cwr(now_ns);
+            self.enter_cwr(now_ns, Trigger::EcnEcho);
         }
         if self.recovery.state() != State::Cwr {
-            self.keep_open(now_ns);
+            self.keep_open(now_ns, None);
         }
     }
 
     /// Congestion without loss: reduces the window unless a reduction is already under way. This reduction is never
     /// undone (`tcp_enter_cwr`).
     #[cold]
-    pub(in crate::tcp::sender) fn enter_cwr(&mut self, now_ns: u64) {
+    pub(in crate::tcp::sender) fn enter_cwr(&mut self, now_ns: u64, trigger: Trigger) {
         self.undo.keep_reduced();
         if self.recovery.state() < State::Cwr {
             self.undo.rule_out();
-            self.begin_reduction(now_ns, State::Cwr);
+            self.begin_reduction(now_ns, State::Cwr, trigger);
         }
     }
 
     /// Enters `Disorder` if any segment is selectively acknowledged, lost or retransmitted, and otherwise `Open`
     /// (`tcp_try_keep_open`).
-    pub(in crate::tcp::sender) fn keep_open(&mut self, now_ns: u64) {
+    pub(in crate::tcp::sender) fn keep_open(&mut self, now_ns: u64, trigger: Option<Trigger>) {
         let untidy = self.board.sacked() + self.board.lost() > 0 || self.any_retransmission();
-        let state = if untidy { State::Disorder } else { State::Open };
+        let (state, reason) =
+            if untidy { (State::Disorder, Trigger::OutOfOrder) } else { (State::Open, Trigger::Acknowledged) };
         if state != self.recovery.state() {
-            self.enter(now_ns, state, self.nxt);
+            self.enter(now_ns, state, self.nxt, trigger.unwrap_or(reason));
         }
     }
 

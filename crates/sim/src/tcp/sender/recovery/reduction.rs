@@ -1,19 +1,20 @@
 //! Enters and leaves the congestion states, and changes the window and its threshold accordingly (the kernel's
 //! `tcp_init_cwnd_reduction`, `tcp_end_cwnd_reduction` and `tcp_set_ca_state`).
 
+use crate::tcp::journal::{Transition, Trigger};
 use crate::tcp::sender::{Sender, State};
 use crate::transport::congestion::Event;
 
 impl Sender {
     /// Congestion was noticed: sets the threshold and begins to reduce the window towards it
     /// (`tcp_init_cwnd_reduction`).
-    pub(in crate::tcp::sender) fn begin_reduction(&mut self, now_ns: u64, state: State) {
+    pub(in crate::tcp::sender) fn begin_reduction(&mut self, now_ns: u64, state: State, trigger: Trigger) {
         let cwnd = self.cc.window().cwnd;
         self.recovery.begin_reduction(cwnd);
         self.probe.cancel();
         self.cc.window_mut().prior_cwnd = cwnd;
         self.reduce_threshold(now_ns);
-        self.enter(now_ns, state, self.nxt);
+        self.enter(now_ns, state, self.nxt, trigger);
     }
 
     /// Sets the threshold after congestion, and notifies the peer.
@@ -39,13 +40,17 @@ impl Sender {
     }
 
     /// Enters a state that lasts until `end` is acknowledged.
-    pub(in crate::tcp::sender) fn enter(&mut self, now_ns: u64, state: State, end: u64) {
+    pub(in crate::tcp::sender) fn enter(&mut self, now_ns: u64, state: State, end: u64, trigger: Trigger) {
+        let old = self.recovery.state();
         self.cc.on_state(&self.context(now_ns), state);
         self.recovery.enter(state, end);
+        if old != state {
+            self.note(|change| Transition::Congestion { old, new: state, trigger, change });
+        }
     }
 
     /// Enters a state that lasts as long as the one it replaces.
-    pub(in crate::tcp::sender) fn set_state(&mut self, now_ns: u64, state: State) {
-        self.enter(now_ns, state, self.recovery.end());
+    pub(in crate::tcp::sender) fn set_state(&mut self, now_ns: u64, state: State, trigger: Trigger) {
+        self.enter(now_ns, state, self.recovery.end(), trigger);
     }
 }

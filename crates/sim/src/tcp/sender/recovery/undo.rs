@@ -5,6 +5,7 @@
 //! value older than the first retransmission, so the original has arrived (the Eifel algorithm, RFC 3522; RFC 4015 for
 //! the response). A reduction after an ECN echo is never undone.
 
+use crate::tcp::journal::{Sign, Transition, Trigger};
 use crate::tcp::sender::{Sender, State};
 use crate::tcp::timestamps;
 
@@ -76,21 +77,29 @@ impl Undo {
         self.first_retransmission.is_none_or(|first| timestamps::is_before(ecr, first))
     }
 
-    /// Whether there is either of the two signs.
-    fn is_unfounded(&self, ecr: u32) -> bool {
-        self.is_possible() && (self.unproven == Some(0) || self.was_only_delayed(ecr))
+    /// Whether there is either of the two signs, and which.
+    fn disproof(&self, ecr: u32) -> Option<Sign> {
+        if self.is_disproved() {
+            return Some(Sign::Duplicates);
+        }
+        (self.is_possible() && self.was_only_delayed(ecr)).then_some(Sign::Timestamps)
     }
 }
 
 impl Sender {
     /// Recovery is over. It is undone if it was unfounded (`tcp_try_undo_recovery`).
     pub(in crate::tcp::sender) fn finish_recovery(&mut self, now_ns: u64, ecr: u32) {
-        if self.undo.is_unfounded(ecr) {
-            self.undo_reduction(now_ns, false);
-        } else {
-            self.rack.on_recovered();
-        }
-        self.set_state(now_ns, State::Open);
+        let trigger = match self.undo.disproof(ecr) {
+            Some(sign) => {
+                self.undo_reduction(now_ns, false, sign);
+                Trigger::Undone
+            }
+            None => {
+                self.rack.on_recovered();
+                Trigger::Acknowledged
+            }
+        };
+        self.set_state(now_ns, State::Open, trigger);
     }
 
     /// Undoes the reduction if all retransmissions are reported as duplicates (`tcp_try_undo_dsack`). Returns whether
@@ -99,20 +108,20 @@ impl Sender {
         let disproved = self.undo.is_disproved();
         if disproved {
             self.rack.on_disproved();
-            self.undo_reduction(now_ns, false);
+            self.undo_reduction(now_ns, false, Sign::Duplicates);
         }
         disproved
     }
 
     /// Undoes a timeout that F-RTO or the acknowledgement shows to be spurious (`tcp_try_undo_loss`).
     pub(in crate::tcp::sender) fn undo_timeout(&mut self, now_ns: u64, ecr: u32, by_frto: bool) -> bool {
-        let undoes = by_frto || self.undo.is_unfounded(ecr);
-        if undoes {
-            self.undo_reduction(now_ns, true);
+        let sign = if by_frto { Some(Sign::ForwardRto) } else { self.undo.disproof(ecr) };
+        if let Some(sign) = sign {
+            self.undo_reduction(now_ns, true, sign);
             self.frto.timeouts = 0;
-            self.set_state(now_ns, State::Open);
+            self.set_state(now_ns, State::Open, Trigger::Undone);
         }
-        undoes
+        sign.is_some()
     }
 
     /// Whether the hole was filled by the delayed original, and not by its retransmission (`tcp_try_undo_partial`).
@@ -121,7 +130,7 @@ impl Sender {
     }
 
     /// Undoes a reduction (`tcp_undo_cwnd_reduction`). With `unmark`, no segment counts as lost any more.
-    pub(in crate::tcp::sender) fn undo_reduction(&mut self, now_ns: u64, unmark: bool) {
+    pub(in crate::tcp::sender) fn undo_reduction(&mut self, now_ns: u64, unmark: bool, sign: Sign) {
         if unmark {
             self.board.unmark_losses();
         }
@@ -137,6 +146,7 @@ impl Sender {
         self.usage.stamp(now_ns);
         self.undo.marker = None;
         self.rack.look_again();
+        self.note(|change| Transition::Undone { sign, change });
     }
 }
 
@@ -172,15 +182,15 @@ mod tests {
     fn before_anything_was_retransmitted_nothing_is_disproved() {
         assert!(!reduced(0).is_disproved());
         // But then an acknowledgement that ends the episode shows that the segment was only delayed.
-        assert!(reduced(0).is_unfounded(60));
+        assert_eq!(reduced(0).disproof(60), Some(Sign::Timestamps));
     }
 
     #[test]
     fn an_echo_from_before_the_first_retransmission_is_the_originals() {
-        assert!(reduced(3).is_unfounded(49));
-        assert!(!reduced(3).is_unfounded(50));
+        assert_eq!(reduced(3).disproof(49), Some(Sign::Timestamps));
+        assert_eq!(reduced(3).disproof(50), None);
         // 0 means that there is no echo.
-        assert!(!reduced(3).is_unfounded(0));
+        assert_eq!(reduced(3).disproof(0), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Tracks whether the congestion window is used. A window that is not used must not grow, and it shrinks over time (RFC
 //! 2861, RFC 7661 in spirit; the kernel's `tcp_cwnd_validate`, `tcp_cwnd_application_limited` and `tcp_cwnd_restart`).
 
+use crate::tcp::journal::Transition;
 use crate::tcp::sender::{Sender, State};
 use crate::transport::congestion::Event;
 
@@ -80,6 +81,7 @@ impl Sender {
             if used < window.cwnd {
                 window.ssthresh = window.current_ssthresh(false);
                 window.cwnd = (window.cwnd + used) / 2;
+                self.note(|change| Transition::WindowUnused { change });
             }
             self.usage.used = 0;
         }
@@ -106,5 +108,6 @@ impl Sender {
         window.cwnd = (window.cwnd >> halvings).max(restart);
         self.usage.used = 0;
         self.usage.stamp_ns = now_ns;
+        self.note(|change| Transition::IdleRestart { idle_ns, change });
     }
 }

@@ -4,6 +4,7 @@ use crate::network::segment::{Flags, Segment};
 use crate::network::traffic_class::Ecn;
 use crate::network::xmit::Xmit;
 use crate::tcp::egress::{Egress, Outgoing};
+use crate::tcp::journal::Trigger;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
 use crate::tcp::timestamps;
@@ -99,7 +100,7 @@ impl Sender {
     #[inline]
     pub(crate) fn on_xmit_result(&mut self, now_ns: u64, xmit: Xmit) {
         if xmit.is_congested() {
-            self.enter_cwr(now_ns);
+            self.enter_cwr(now_ns, Trigger::HostQueue);
         }
     }
 }

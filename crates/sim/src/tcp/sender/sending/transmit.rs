@@ -4,6 +4,7 @@ use super::offload::Packet;
 use super::output::{HOST_BUSY_NS, Output, Parcel};
 use crate::network::segment::Flags;
 use crate::network::xmit::Xmit;
+use crate::tcp::journal::Expiry;
 use crate::tcp::sender::Sender;
 use crate::tcp::sender::loss::scoreboard::Sent;
 use crate::tcp::sender::timing::timer::Wait;
@@ -39,6 +40,7 @@ impl Sender {
     /// Probes a closed window with one segment, which the peer must answer (the kernel's `tcp_write_wakeup`).
     pub(in crate::tcp::sender) fn probe_window(&mut self, output: &mut Output) {
         let Some((len, fin)) = self.next_new() else { return };
+        self.note_expiry(Expiry::Persist);
         let room = self.room();
         if room > 0 && len > 0 {
             // There is room, but only for part of a segment.

@@ -1,6 +1,7 @@
 //! What happens when the sender's timer expires (the kernel's `tcp_timer.c`).
 
 use super::timer::Wait;
+use crate::tcp::journal::{Expiry, Trigger};
 use crate::tcp::sender::recovery::prr::Progress;
 use crate::tcp::sender::sending::output::Output;
 use crate::tcp::sender::{Sender, State};
@@ -34,10 +35,11 @@ impl Sender {
         let (lost_before, in_flight) = (self.board.lost_total(), self.board.in_flight());
         let situation = self.situation(now_ns);
         self.rack.detect(&mut self.board, situation);
-        self.report_losses(now_ns);
+        self.note_expiry(Expiry::Reordering);
+        self.report_losses(now_ns, Some(Trigger::TimeThreshold));
         if self.board.in_flight() != in_flight {
             if self.recovery.state() != State::Recovery {
-                self.enter_recovery(now_ns, false);
+                self.enter_recovery(now_ns, false, Trigger::ReorderingTimer);
                 if !self.cc.governs() {
                     let lost = (self.board.lost_total() - lost_before) as u32;
                     self.reduce_window(Progress { delivered: 1, lost, advanced: false });

@@ -85,6 +85,16 @@ impl Timer {
         self.disarm();
     }
 
+    /// How often the timeout has been doubled.
+    pub(crate) fn backoff(&self) -> u32 {
+        self.backoff
+    }
+
+    /// How often a closed window has been probed.
+    pub(crate) fn probes(&self) -> u32 {
+        self.probes
+    }
+
     /// Doubles the timeout.
     pub(crate) fn back_off(&mut self) {
         // 200 ms doubled ten times exceeds the maximum.

@@ -9,6 +9,7 @@
 
 use crate::timers::Timers;
 use crate::transport::congestion::helpers::hystart::HyStart;
+use crate::transport::congestion::{self, Report};
 use crate::transport::congestion::{Ack, Acked, Context, Control, Event, MIN_SSTHRESH_PACKETS, Window};
 use crate::transport::congestion::{Settings, State};
 
@@ -108,6 +109,15 @@ impl Control for Cubic {
         if event == Event::TxStart {
             self.curve.shift(self.timers.clock_ns(context.now_ns), self.timers.clock_ns(context.last_sent_ns));
         }
+    }
+
+    fn report(&self) -> Report {
+        let epoch = self.curve.epoch.as_ref().map(|epoch| congestion::Epoch {
+            w_max_packets: self.curve.w_max,
+            k_ns: epoch.k * NS_PER_S / 1024,
+            origin_point_packets: epoch.origin_point,
+        });
+        Report { phase: None, slow_start: self.slow_start.sign(), epoch }
     }
 }
 

@@ -14,7 +14,7 @@
 
 use crate::transport::congestion::Settings;
 use crate::transport::congestion::helpers::queueing_delay::QueueingDelay;
-use crate::transport::congestion::{Ack, Acked, Context, Control, MIN_SSTHRESH_PACKETS, Window};
+use crate::transport::congestion::{Ack, Acked, Context, Control, MIN_SSTHRESH_PACKETS, Report, Window};
 
 /// Packets of the initial window (section 4.1), of a slowdown (4.4), and the fewest there are.
 const MIN_CWND: u32 = 2;
@@ -98,6 +98,15 @@ impl Control for LedbatPlusPlus {
     fn ssthresh(&mut self, window: &mut Window, _context: &Context) -> u32 {
         self.resume = (self.resume / 2).max(MIN_SSTHRESH_PACKETS);
         window.half()
+    }
+
+    fn report(&self) -> Report {
+        Report::of_phase(match self.slowdown {
+            Slowdown::NotYet => "initial_slow_start",
+            Slowdown::At(_) => "between_slowdowns",
+            Slowdown::Frozen { .. } => "slowdown",
+            Slowdown::Returning { .. } => "slowdown_return",
+        })
     }
 }
 

@@ -4,7 +4,7 @@
 //! so the pipe is full. Second, the round-trip time of a round's first packets has risen, so a queue is building up.
 //!
 use crate::transport::congestion::rate_of_window;
-use crate::transport::congestion::{Context, Window};
+use crate::transport::congestion::{Context, SlowStartSign, Window};
 
 /// Below this window, neither sign counts.
 const LOW_WINDOW_PACKETS: u32 = 16;
@@ -23,7 +23,7 @@ const RISE_NS: (u64, u64) = (4_000_000, 16_000_000);
 #[derive(Debug, Default)]
 pub(crate) struct HyStart {
     round: Round,
-    found: bool,
+    found: Option<SlowStartSign>,
 }
 
 /// One round trip, from the first acknowledgement after `end` was reached.
@@ -40,12 +40,12 @@ struct Round {
 impl HyStart {
     /// Slow start begins (again).
     pub(crate) fn restart(&mut self, context: &Context) {
-        *self = Self { round: Round::begin(context), found: false };
+        *self = Self { round: Round::begin(context), found: None };
     }
 
     /// Whether slow start should end, now that a round-trip time of `rtt_ns` was measured.
     pub(crate) fn is_over(&mut self, window: &Window, context: &Context, rtt_ns: u64, min_rtt_ns: u64) -> bool {
-        if self.found {
+        if self.found.is_some() {
             return false;
         }
         // At every window, as since Linux 6.14 (`hystart_update`). Otherwise the first round that counts would begin
@@ -57,7 +57,13 @@ impl HyStart {
             return false;
         }
         let train = self.round.train_is_long(context, || train_limit_ns(window, context, min_rtt_ns));
-        self.found = train | self.round.delay_has_risen(rtt_ns, min_rtt_ns);
+        let delay = self.round.delay_has_risen(rtt_ns, min_rtt_ns);
+        self.found = train.then_some(SlowStartSign::AckTrain).or_else(|| delay.then_some(SlowStartSign::DelayIncrease));
+        self.found.is_some()
+    }
+
+    /// The sign that ended slow start.
+    pub(crate) fn sign(&self) -> Option<SlowStartSign> {
         self.found
     }
 }

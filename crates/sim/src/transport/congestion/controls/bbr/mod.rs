@@ -29,7 +29,7 @@ mod window;
 use crate::random::Random;
 use crate::transport::congestion::helpers::bandwidth::{Bandwidth, Gain};
 use crate::transport::congestion::helpers::pacing_rate::PacingRate;
-use crate::transport::congestion::{Ack, Context, Control, Event, Window};
+use crate::transport::congestion::{Ack, Context, Control, Event, Report, Window};
 use crate::transport::congestion::{Settings, State};
 
 /// What the sender is doing (`enum bbr_mode`).
@@ -136,6 +136,18 @@ impl Control for Bbr {
             Phase::ProbeRtt => self.end_dip_if_over(window, context),
             Phase::Startup | Phase::Drain => {}
         }
+    }
+
+    fn report(&self) -> Report {
+        let phase = match self.phase {
+            Phase::Startup => "startup",
+            Phase::Drain => "drain",
+            Phase::ProbeBw if self.cycle.is_probing() => "probe_bw_up",
+            Phase::ProbeBw if self.cycle.is_draining() => "probe_bw_down",
+            Phase::ProbeBw => "probe_bw_cruise",
+            Phase::ProbeRtt => "probe_rtt",
+        };
+        Report::of_phase(phase)
     }
 }
 

@@ -39,6 +39,11 @@ impl Cycle {
         self.index == 0
     }
 
+    /// Whether this is the part that drains the queue of the one before.
+    pub(super) fn is_draining(&self) -> bool {
+        self.index == 1
+    }
+
     fn advance(&mut self, now_ns: u64) {
         self.index = (self.index + 1) % PACING_GAINS.len();
         self.since_ns = now_ns;

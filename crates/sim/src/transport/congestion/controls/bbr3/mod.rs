@@ -36,7 +36,7 @@ mod window;
 use crate::random::Random;
 use crate::transport::congestion::helpers::bandwidth::{Bandwidth, Gain};
 use crate::transport::congestion::helpers::pacing_rate::PacingRate;
-use crate::transport::congestion::{Ack, Context, Control, Event, LostPacket, Window};
+use crate::transport::congestion::{Ack, Context, Control, Event, LostPacket, Report, Window};
 use crate::transport::congestion::{Settings, State};
 
 /// What the sender is doing (section 5.1.1).
@@ -183,6 +183,18 @@ impl Control for Bbr3 {
         if self.probe.is_sample {
             self.check_lost_packet(window, context, lost);
         }
+    }
+
+    fn report(&self) -> Report {
+        Report::of_phase(match self.phase {
+            Phase::Startup => "startup",
+            Phase::Drain => "drain",
+            Phase::Down => "probe_bw_down",
+            Phase::Cruise => "probe_bw_cruise",
+            Phase::Refill => "probe_bw_refill",
+            Phase::Up => "probe_bw_up",
+            Phase::ProbeRtt => "probe_rtt",
+        })
     }
 }
 
