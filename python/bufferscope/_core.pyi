@@ -224,6 +224,41 @@ def select_packets(
     and `Interrupted` if `progress` returned False.
     """
 
+def log_states(
+    scenario: str,
+    seed: int,
+    directory: str | PathLike[str],
+    title: str,
+    description: str,
+    flows: Sequence[str] = ...,
+    progress: Callable[[int, int], bool] | None = None,
+) -> tuple[str, list[str], list[str]]:
+    """Simulate a scenario, given as JSON, and write the changes of TCP's state into a qlog file for each connection.
+
+    `flows` names the connections; without it, all of them. Returns a summary as JSON, the first names of connections of
+    the run, and those of `flows` that no connection had. Raises `ValueError` for a scenario that is none,
+    `SimulationError`, `OSError` if a file can't be written, and `Interrupted` if `progress` returned False.
+    """
+
+def log_samples(
+    file: str | PathLike[str],
+    samples: Sequence[
+        tuple[int, tuple[int, int | None, int], tuple[int | None, int | None, int | None], str, tuple[int, int, int]]
+    ],
+    interval_ns: int,
+    title: str,
+    description: str,
+    flow: str,
+    host: str,
+    of_client: bool,
+) -> None:
+    """Write the changes of TCP's state that samples of a connection show into a qlog file.
+
+    Each sample: its time; window, threshold and payload in flight; smoothed and smallest round-trip time, pacing rate;
+    the state; and for how long the sender has been busy, limited by the receiver's window, and by the send buffer.
+    Raises `ValueError` for an unknown state, and `OSError` if the file can't be written.
+    """
+
 def simulate(
     point: Point,
     seed: int,

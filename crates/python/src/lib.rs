@@ -15,6 +15,7 @@ mod records;
 mod routes;
 mod simulate;
 mod simulation;
+mod states;
 mod tables;
 mod verdict;
 
@@ -66,6 +67,8 @@ mod _core {
     use super::simulate::{PartitionWriter, footprint, simulate};
     #[pymodule_export]
     use super::simulation::Simulation;
+    #[pymodule_export]
+    use super::states::{log_samples, log_states};
     #[pymodule_export]
     use super::tables::TableWriter;
     #[pymodule_export]

@@ -25,7 +25,8 @@ def export(
         typer.Option(
             "--format",
             metavar="NAME",
-            help="csv, parquet or json; flent, for Flent; or pcapng, the packets, for Wireshark.",
+            help="csv, parquet or json; flent, for Flent; pcapng, the packets, for Wireshark; or qlog, the changes of "
+            "TCP's state.",
         ),
     ] = "csv",
     out: Annotated[
@@ -65,6 +66,22 @@ def export(
     snaplen: Annotated[
         int, typer.Option("--snaplen", metavar="BYTES", help="pcapng: bytes stored of each packet.")
     ] = 128,
+    flows: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--flow",
+            metavar="FLOW",
+            help="qlog: the log of this connection, such as bulk/1; may be given several times. Default: all.",
+            show_default=False,
+        ),
+    ] = None,
+    sampled: Annotated[
+        bool,
+        typer.Option(
+            "--sampled",
+            help="qlog: derive the log of a simulated run from its samples, as that of a kernel is.",
+        ),
+    ] = False,
     mask_addresses: Annotated[
         bool,
         typer.Option(
@@ -97,11 +114,15 @@ in CSV or a null in JSON is a value that does not exist or is not known, such as
       bufferscope export results/ucas-reproduce/RUN --format pcapng
 
       bufferscope export results/ucas-reproduce/RUN --format pcapng --port 'r1>h2' --layer qdisc --layer dropped
+
+      bufferscope export results/ucas-reproduce/RUN --format qlog --flow bulk/1
     """
     from bufferscope.cli.progress import steps
     from bufferscope.interop.exporting import PER_RUN, export_each
     from bufferscope.interop.exporting import export as write
     from bufferscope.interop.packets.exporting import FORMAT, export_packets
+    from bufferscope.interop.states.exporting import FORMAT as STATES
+    from bufferscope.interop.states.exporting import export_states
     from bufferscope.store.finding import find_anywhere
     from bufferscope.studies.comparison.inputs import paths
 
@@ -109,26 +130,34 @@ in CSV or a null in JSON is a value that does not exist or is not known, such as
     notes: list[str] = []
     if kind != FORMAT and (ports or layers):
         raise InputError(f"{'--port' if ports else '--layer'}: only for --format pcapng")
-    if kind in (FORMAT, *PER_RUN) and mask_addresses:
+    if kind != STATES and (flows or sampled):
+        raise InputError(f"{'--flow' if flows else '--sampled'}: only for --format qlog")
+    if kind in (FORMAT, STATES, *PER_RUN) and mask_addresses:
         raise InputError(f"--mask-addresses: found --format {kind}, which has no addresses of hops")
-    if kind in (FORMAT, *PER_RUN) and tables:
+    if kind in (FORMAT, STATES, *PER_RUN) and tables:
         raise InputError(f"--table: found {', '.join(tables)}; allowed with --format {kind}: none")
-    if kind == FORMAT:
-        with steps("Writing packets, per mille", silent=quiet or json, announced=False) as step:
+    if kind in (FORMAT, STATES):
+        what_is_written = "packets" if kind == FORMAT else "states"
+        with steps(f"Writing {what_is_written}, per mille", silent=quiet or json, announced=False) as step:
 
             def told(done: int, whole: int) -> bool:
                 step(1000 * done // max(1, whole), 1000)
                 return True
 
-            files = export_packets(
-                list(found.values()),
-                out,
-                ports=ports or (),
-                layers=layers or (),
-                snaplen=snaplen,
-                force=force,
-                progress=told,
-            )
+            if kind == FORMAT:
+                files = export_packets(
+                    list(found.values()),
+                    out,
+                    ports=ports or (),
+                    layers=layers or (),
+                    snaplen=snaplen,
+                    force=force,
+                    progress=told,
+                )
+            else:
+                files = export_states(
+                    list(found.values()), out, flows=flows or (), sampled=sampled, force=force, progress=told
+                )
     elif kind in PER_RUN:
         files, notes = export_each(list(found.values()), out, kind, force=force)
     else:

@@ -33,6 +33,7 @@ ABOUT: Mapping[str, str] = {
     "json": "the same as JSON, one document per table",
     "flent": "a data file of Flent for each run (.flent.gz)",
     "pcapng": "the packets of each run, for Wireshark",
+    "qlog": "the changes of TCP's state in each connection, as events (.sqlog)",
 }
 """Every format, with what it is."""
 TableFormat = Literal["csv", "parquet", "json"]
@@ -126,7 +127,7 @@ def _has_rows(runs: Sequence[Run], table: str) -> bool:
 
 def _check(kind: str, tables: Sequence[str]) -> None:
     if kind not in FORMATS:
-        raise InputError(f"--format: found {kind!r}; allowed: {', '.join((*FORMATS, *PER_RUN))}, pcapng")
+        raise InputError(f"--format: found {kind!r}; allowed: {', '.join(ABOUT)}")
     for table in tables:
         if table not in NAMES:
             raise InputError(f"--table: found {table!r}{closest(table, NAMES)}; allowed: {', '.join(NAMES)}")

@@ -1,8 +1,7 @@
 """The packets of stored runs as pcapng files.
 
-A simulation is deterministic, so its packets need not be stored: the run is simulated again, and its packets are
-written on the way. What comes out is compared with the totals of the stored run, so that a file never shows another
-run's packets. A kernel's packets are those of the capture in the run's directory (`bufferscope run --capture`).
+A simulated run is simulated again (`replaying`), and its packets are written on the way. A kernel's packets are those
+of the capture in the run's directory (`bufferscope run --capture`).
 """
 
 import json
@@ -10,21 +9,18 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from bufferscope import _core
-from bufferscope.base.errors import EngineError, InputError, check_number, printable
+from bufferscope.base.errors import InputError, check_number, printable
 from bufferscope.engines import engine_of
 from bufferscope.engines.capture_points import VantagePoint, choose, in_simulator, on_kernel
+from bufferscope.interop.replaying import Progress, check_same, refuse_changed, simulating
 from bufferscope.store import CAPTURE, PARTIAL
 from bufferscope.store.run import Run
 
 FORMAT = "pcapng"
 SNAPLEN, MOST_SNAPLEN = 128, 262_144
 """Bytes stored of each packet: all headers; and the most that readers accept."""
-
-Progress = Callable[[int, int], bool]
-"""Called with how much is done and how much there is to do; False stops."""
 
 
 def export_packets(
@@ -74,11 +70,7 @@ def _how(run: Run) -> Write:
         else:
             remedy = "only those of the simulator and of kernels can be exported"
         raise InputError(f"{run.id}: made by the engine {run.engine}, without a capture of its packets; {remedy}")
-    if run.meta["summary"].get("changes"):
-        raise InputError(
-            f"{run.id}: was changed while it ran, and can't be repeated from its file; run the experiment with the "
-            "changed values, and export that"
-        )
+    refuse_changed(run)
     return _simulate
 
 
@@ -109,26 +101,9 @@ def _simulate(run: Run, shown: list[VantagePoint], file: Path, snaplen: int, pro
     """Simulate the run again, and write what is seen at these vantage points."""
     comment = f"{run.experiment}, {run.id}: packets of a simulation; times are those of its records"
     interfaces = [(point.port, point.layer, point.name, point.description) for point in shown]
-    try:
+    with simulating(run):
         summary, _ = _core.capture(json.dumps(run.scenario), run.seed, file, interfaces, snaplen, comment, progress)
-    except _core.SimulationError as error:
-        raise EngineError(f"{run.id}: {error}") from None
-    except ValueError as error:
-        raise InputError(f"{run.id}: {printable(str(error))}") from None
-    difference = _difference(json.loads(summary), dict(run.meta["summary"]))
-    if difference:
-        raise InputError(
-            f"{run.id}: simulated again, the run came out differently ({difference}), so these would not be its "
-            f"packets; another build of bufferscope ({run.meta['bufferscope']}) made it: run the experiment again"
-        )
-
-
-def _difference(again: dict[str, Any], stored: dict[str, Any]) -> str:
-    """What differs between the totals of two runs; empty if nothing does."""
-    for key in ("events", "hops", "ended_ns"):
-        if again[key] != stored.get(key):
-            return f"{key}: {again[key]}, was {stored.get(key)}"
-    return next((f"packets by {key[:-1]}" for key in ("ports", "flows") if again[key] != stored.get(key)), "")
+    check_same(run, summary, "packets")
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""The state of TCP in runs as qlog files."""
