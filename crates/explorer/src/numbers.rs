@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use bufferscope_scenario::{Scenario, TrafficKind};
+use bufferscope_scenario::Scenario;
 use serde::Serialize;
 
 const MS: f64 = 1e6;
@@ -83,11 +83,7 @@ impl Numbers {
                 false if traffic.kind.is_one_way() => Kind::Call,
                 false => Kind::Other,
             },
-            transfers_count: match &traffic.kind {
-                TrafficKind::Web(web) => web.objects.is_none(),
-                TrafficKind::Dns(_) => false,
-                _ => true,
-            },
+            transfers_count: traffic.kind.transfers_are_connections(),
             probes: Times::default(),
             transfers: Times::default(),
         };

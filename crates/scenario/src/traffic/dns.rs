@@ -132,6 +132,11 @@ impl Source for DnsTraffic {
         Demand::Little
     }
 
+    /// There are no connections.
+    fn transfers_are_connections(&self) -> bool {
+        false
+    }
+
     #[cfg(feature = "testing")]
     fn any(_: u64) -> Option<proptest::strategy::BoxedStrategy<Self>> {
         use proptest::prelude::*;

@@ -71,6 +71,11 @@ pub(crate) trait Source: Sized {
         false
     }
 
+    /// Whether each of its rows in `transfers` is all that one connection has carried.
+    fn transfers_are_connections(&self) -> bool {
+        true
+    }
+
     /// How often property tests choose it, relative to other kinds.
     #[cfg(feature = "testing")]
     const WEIGHT: u32 = 1;
@@ -231,6 +236,13 @@ macro_rules! kinds {
             pub fn connections_are_flows(&self) -> bool {
                 match self {
                     $(Self::$name(kind) => kind.connections_are_flows(),)+
+                }
+            }
+
+            /// Whether each of its rows in `transfers` is all that one connection has carried.
+            pub fn transfers_are_connections(&self) -> bool {
+                match self {
+                    $(Self::$name(kind) => kind.transfers_are_connections(),)+
                 }
             }
 

@@ -3,20 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::shared::keys::{Common, Server, TransferSize};
-use super::shared::sending;
+use super::shared::keys::{Common, RequestSize, Server, TransferSize};
+use super::shared::{keys, sending};
 use super::{Demand, End, Entry, Sending, Source, Transport};
 use crate::congestion::Congestion;
 use crate::error::{Problem, Problems};
 use crate::file::Interval;
 use crate::model::Traffic;
 use crate::path::join;
-use crate::quantity::{Quantity, Sizes};
 use crate::resolve::limits::{MOST_CONNECTIONS, check_starts};
-use crate::units::{KB, SECOND};
-
-/// Bytes of a request.
-type RequestSize = Quantity<Sizes, 1, { 64 * KB }>;
+use crate::units::SECOND;
 
 /// Web pages that the client `to` fetches from the server `from` at a fixed interval, each over new TCP connections.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -33,7 +29,7 @@ pub(crate) struct Keys {
     #[schemars(example = 177_669)]
     bytes: TransferSize,
     /// Size of a request.
-    #[serde(default = "request")]
+    #[serde(default = "keys::request")]
     request: RequestSize,
     /// Number of further objects of a page, requested once its document has arrived. Default: none.
     #[schemars(range(min = 0, max = 10_000), example = 30)]
@@ -53,10 +49,6 @@ pub(crate) struct Keys {
 /// A page every two seconds, as in the CS244 lab on bufferbloat.
 fn interval() -> Interval {
     Interval::new(2 * SECOND)
-}
-
-fn request() -> RequestSize {
-    RequestSize::new(200)
 }
 
 /// As in Chromium and Firefox, to one server over HTTP/1.1.
@@ -135,6 +127,11 @@ impl Source for WebTraffic {
             connection_bytes: self.bytes.max(objects_bytes),
             connections,
         }
+    }
+
+    /// A page with objects is one row, and comes over several connections.
+    fn transfers_are_connections(&self) -> bool {
+        self.objects.is_none()
     }
 
     #[cfg(feature = "testing")]

@@ -8,7 +8,7 @@ use crate::file::Moment;
 use crate::quantity::{Quantity, Sizes, Times};
 use crate::sizes::{DATAGRAM_HEADER_BYTES, MTU_BYTES};
 use crate::text::{Name, TrafficName};
-use crate::units::{GB, MINUTE, MS};
+use crate::units::{GB, KB, MINUTE, MS};
 
 /// How long to wait for the answer to a probe.
 pub(crate) type ProbeTimeout = Quantity<Times, MS, { 10 * MINUTE }>;
@@ -17,6 +17,9 @@ pub(crate) type ProbeTimeout = Quantity<Times, MS, { 10 * MINUTE }>;
 pub(crate) type DatagramSize = Quantity<Sizes, 16, { (MTU_BYTES - DATAGRAM_HEADER_BYTES) as u64 }>;
 /// Bytes of a transfer.
 pub(crate) type TransferSize = Quantity<Sizes, 1, { 10 * GB }>;
+
+/// Bytes of a request over HTTP.
+pub(crate) type RequestSize = Quantity<Sizes, 1, { 64 * KB }>;
 
 /// Endpoints and times: keys of every kind of traffic.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -65,6 +68,11 @@ pub(crate) struct Server {
 
 fn start() -> Moment {
     Moment::new(0)
+}
+
+/// Of `request`, in the kinds that have this key.
+pub(crate) fn request() -> RequestSize {
+    RequestSize::new(200)
 }
 
 /// Of `flows`, in the kinds that have this key.
