@@ -10,6 +10,7 @@
 //!   data knows what is still [`Awaited`].
 //! - Over UDP, a [`DatagramProgram`] decides for both ends of one entry, whose actions the engine carries out through
 //!   [`DatagramSockets`].
+//! - [`Playback`] says when a player plays the segments of a video.
 //! - [`IputilsPing`] says when `ping -i` sends, and [`Probes`] what becomes of the requests.
 //!
 //! Each kind of traffic has a file with its name, which implements the trait of its transport (`streams.rs` or
@@ -24,11 +25,13 @@ mod datagrams;
 mod exchange;
 mod iputils;
 mod isochronous;
+mod playback;
 mod probes;
 mod random;
 mod sockets;
 mod starts;
 mod streams;
+mod throughput;
 mod writer;
 
 programs! {
@@ -36,6 +39,7 @@ programs! {
         tcp::Tcp,
         web::Web,
         bittorrent::Bittorrent,
+        video::Video,
     }
     datagrams {
         udp::Udp,
@@ -52,6 +56,7 @@ pub use exchange::{Awaited, Requests};
 pub use iputils::{IputilsPing, TIMER_SLACK_NS};
 pub use list::Programs;
 pub use netalyzr::{NetalyzrEstimate, NetalyzrStage};
+pub use playback::{Playback, Played};
 pub use probes::{Outcome, Probes, Stage};
 pub use random::{Random, Uniform, scramble};
 pub use sockets::{Ask, Opening, Role, Sockets, Transfer};

@@ -239,7 +239,8 @@ row! {
         traffic: Name,
         /// The connection that carried it. All look-ups of an entry of traffic have the same.
         flow: Name,
-        /// When its first packet was sent: the SYN, or the question.
+        /// When its first packet was sent: the SYN, or the question. For the later segments of a video, when they were
+        /// requested.
         started_ns: u64,
         /// When all its bytes had arrived in order; `None`: not within the run, or the look-up failed.
         finished_ns: Option<u64>,

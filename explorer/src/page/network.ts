@@ -6,6 +6,8 @@ import type { Opened, Port, Traffic } from "../core/protocol";
 const MOST_PATHS = 256;
 /** What only measures; everything else loads the network. */
 const PROBES = new Set(["ping", "irtt", "dns"]);
+/** What carries data in one direction, from `from` to `to`. */
+const CARRYING = ["tcp", "udp", "bittorrent", "web", "video"];
 
 export const measures = (traffic: Traffic): boolean => PROBES.has(traffic.kind);
 
@@ -127,7 +129,7 @@ export class Network {
 
   private crosses(traffic: Traffic, port: string): boolean {
     const [out, back] = this.ways(traffic);
-    const bothWays = !["tcp", "udp", "bittorrent", "web"].includes(traffic.kind);
+    const bothWays = !CARRYING.includes(traffic.kind);
     return out.some((each) => each.name === port) || (bothWays && back.some((each) => each.name === port));
   }
 
@@ -150,7 +152,7 @@ export class Network {
     for (const traffic of this.opened.traffic) {
       if (measures(traffic)) continue;
       const [out, back] = this.ways(traffic);
-      const loaded = ["tcp", "udp", "bittorrent", "web"].includes(traffic.kind) ? out : [...out, ...back];
+      const loaded = CARRYING.includes(traffic.kind) ? out : [...out, ...back];
       for (const port of loaded) {
         if (port.rate_bps === null || traffic.count === 0) continue;
         const rate = this.slowest(port);

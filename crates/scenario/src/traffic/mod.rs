@@ -302,6 +302,7 @@ kinds! {
         bittorrent::Bittorrent(BittorrentTraffic),
         irtt::Irtt(IrttTraffic),
         game::Game(GameTraffic),
+        video::Video(VideoTraffic),
         netalyzr::Netalyzr(NetalyzrTraffic),
     }
     tests {

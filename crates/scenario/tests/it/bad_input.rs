@@ -313,6 +313,10 @@ const TRAFFIC: &[(&str, &str)] = &[
     ("3 * 10^6 transfers", "kind = \"tcp\"\nflows = 30\nbytes = 1\ntransfers = 100000"),
     ("a swarm in which no peer may download", "kind = \"bittorrent\"\nunchoked = 0"),
     ("a swarm of too many", "kind = \"bittorrent\"\npeers = 10000"),
+    ("a video without bit rates", "kind = \"video\"\nrates = []"),
+    ("bit rates that fall", "kind = \"video\"\nrates = [\"1mbit\", \"2mbit\", \"1500kbit\", \"1500kbit\"]"),
+    ("a video that never starts", "kind = \"video\"\nstartup = \"10s\"\nresume = \"9s\"\nbuffer = \"8s\""),
+    ("a video in one segment", "kind = \"video\"\nsegment = \"61s\""),
     ("a transfer of a terabyte", "kind = \"tcp\"\nbytes = \"1024gb\""),
 ];
 

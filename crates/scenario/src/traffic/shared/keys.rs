@@ -28,8 +28,8 @@ pub(crate) struct Placement {
     /// Its name in the records, metrics and key paths (`traffic.NAME.start`).
     #[schemars(example = &"bulk")]
     pub(crate) name: TrafficName,
-    /// The node that sends the data: for tcp and udp the sender, for ping the prober, for web and dns the server, for voip the
-    /// caller, for bittorrent the seed, for netalyzr and Flent's tests the client.
+    /// The node that sends the data: for tcp and udp the sender, for ping the prober, for web, video and dns the server, for
+    /// voip the caller, for bittorrent the seed, for netalyzr and Flent's tests the client.
     #[schemars(example = &"h1")]
     pub(crate) from: Name,
     /// The node that receives it.
@@ -60,8 +60,8 @@ pub(crate) struct Common {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Server {
-    /// Port at which its server listens: `to` for tcp, udp, voip, bittorrent, irtt and netalyzr, `from` for web and dns. Clients have
-    /// ports from 20000 on. Default: one from 5001 on that no other entry uses.
+    /// Port at which its server listens: `to` for tcp, udp, voip, bittorrent, irtt and netalyzr, `from` for web, video and dns. Clients
+    /// have ports from 20000 on. Default: one from 5001 on that no other entry uses.
     #[schemars(range(min = 1, max = 19_999), example = 443)]
     pub(crate) port: Option<u16>,
 }
