@@ -166,6 +166,12 @@ def path(nodes: int, links: Sequence[Sequence[int]], sender: int, receiver: int)
     2n + 1 in the other direction.
     """
 
+def playback(arrivals_ns: Sequence[int], segment_ns: int, startup_ns: int, resume_ns: int) -> list[int]:
+    """When each segment of a video is played, in order, if they arrive at these times.
+
+    Those at the end that have to wait for further ones are missing.
+    """
+
 def judge(observations: str) -> str:
     """The verdict about what a live measurement observed, both as JSON. Raises `ValueError` for other JSON."""
 

@@ -51,6 +51,22 @@ def test_a_game_beside_an_upload_has_late_ticks_unless_its_packets_overtake_the_
     assert found["fq-codel",]["game.game.loss_percent"] == 0
 
 
+def test_a_video_beside_downloads_starts_late_and_looks_bad_behind_a_long_queue(tmp_path: Path) -> None:
+    found = by_labels("video-beside-downloads", tmp_path)
+    deep, fair = ({name: each[f"video.film.{name}"] for name in ("startup_s", "rate_mbit", "stalls")}
+                  for each in (found["tail-drop",], found["fq-codel",]))  # fmt: skip
+    # A third of 3.8 Mbit/s of payload, times 0.9: 1.1 Mbit/s, after a first segment of 0.73.
+    assert 1.0 < fair["rate_mbit"] <= 1.1
+    assert deep["rate_mbit"] < fair["rate_mbit"] / 2
+    # 250 packets take 0.76 s. The first segment needs a handshake and five more round trips in slow start.
+    assert deep["startup_s"] > 4 > fair["startup_s"]
+    alone = by_labels("video-beside-downloads", tmp_path, "traffic.downloads.flows=0")
+    for each in alone.values():
+        # 0.9 times 3.8 Mbit/s allow 3 Mbit/s, whatever the queue.
+        assert each["video.film.rate_mbit"] > 2.8
+        assert each["video.film.stalls"] == 0
+
+
 def test_a_mark_for_what_waits_in_the_sender_costs_delay_only_there(tmp_path: Path) -> None:
     found = by_labels("send-buffer", tmp_path)
     marked, unbounded = found["16kb",], found["1gb",]

@@ -15,6 +15,7 @@ from handmade import (
     SECOND,
     TCP,
     UDP,
+    VIDEO,
     VOIP,
     WEB,
     HandmadeRun,
@@ -485,7 +486,7 @@ def _run_with_everything() -> HandmadeRun:
     queues[-1] |= {"sent_packets": 1, "airtime_ns": MS, "transmissions": 1}
     traffic = {
         "bulk": TCP, "newcomer": TCP | {"start_ns": SECOND // 2}, "ping": PING, "web": WEB, "udp": UDP, "call": VOIP,
-        "game": GAME, "irtt": IRTT, "test": NETALYZR,
+        "game": GAME, "video": VIDEO, "irtt": IRTT, "test": NETALYZR,
     }  # fmt: skip
     two_epochs = [
         row | {"state": "recovery" if n % 3 == 2 else "open"}
@@ -505,7 +506,10 @@ def _run_with_everything() -> HandmadeRun:
             + two_epochs,
             "queues": queues,
             "drops": [{"t_ns": 0, "reason": "overlimit"}],
-            "transfers": [{"traffic": "web", "flow": "web/1", "started_ns": 0, "finished_ns": SECOND, "bytes": 9}],
+            "transfers": [
+                {"traffic": "web", "flow": "web/1", "started_ns": 0, "finished_ns": SECOND, "bytes": 9},
+                {"traffic": "video", "flow": "video/1", "started_ns": 0, "finished_ns": MS, "bytes": 100_000},
+            ],
             "sojourns": [{"t_ns": 0, "sojourn_ns": MS, "packets": 3}],
             "estimates": estimates("test"),
             "round_trips": [_round_trip(0, 20)],

@@ -71,6 +71,10 @@ UDP = {
 }  # fmt: skip
 VOIP = {"kind": "voip", "both_ways": True}
 GAME = {"kind": "game", "tick_ns": 10 * MS, "command_bytes": 40, "update_bytes": 128, "late_ns": 10 * MS}
+VIDEO = {
+    "kind": "video", "segment_ns": 2 * SECOND, "rates_bps": [400_000, 800_000], "request_bytes": 200,
+    "startup_ns": 2 * SECOND, "resume_ns": 4 * SECOND, "buffer_ns": 10 * SECOND, "congestion": "reno", "ecn": False,
+}  # fmt: skip
 DNS = {
     "kind": "dns", "interval_ns": SECOND, "pattern": "constant", "request_bytes": 44, "response_bytes": 108,
     "timeout_ns": 5 * SECOND, "attempts": 2,

@@ -11,6 +11,7 @@ mod experiment;
 mod frames;
 mod kernel_packets;
 mod packets;
+mod playback;
 mod records;
 mod routes;
 mod simulate;
@@ -61,6 +62,8 @@ mod _core {
     use super::kernel_packets::{PacketWriter, select_packets};
     #[pymodule_export]
     use super::packets::capture;
+    #[pymodule_export]
+    use super::playback::playback;
     #[pymodule_export]
     use super::routes::path;
     #[pymodule_export]

@@ -15,7 +15,7 @@ SHOWN_DIGITS = 4
 """The significant digits of a number."""
 NOISE = 1e-12
 """A share below which differences come from the arithmetic of floating-point numbers."""
-COUNTED = ("bytes", "packets", "probes", "segments", "transfers")
+COUNTED = ("bytes", "changes", "packets", "probes", "segments", "stalls", "transfers")
 """Units that are words and have a singular."""
 
 

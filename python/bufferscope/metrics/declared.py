@@ -14,6 +14,7 @@ FILES = (
     "loss",
     "voip",
     "game",
+    "video",
     "queues",
     "wifi",
     "sojourns",

@@ -49,7 +49,7 @@ def _entries(batch: Batch) -> pl.LazyFrame:
     Metric(
         "goodput.total_mbit",
         "Mbit/s",
-        "Payload acknowledged (for udp, arrived) per second, all flows of tcp, web, bittorrent and udp together.",
+        "Payload acknowledged (for udp, arrived) per second, all flows of tcp, web, video, bittorrent and udp.",
         SOURCE,
         _rate,
         heading="goodput (Mbit/s)",
@@ -124,10 +124,13 @@ def _deliveries(batch: Batch) -> pl.LazyFrame:
     """The samples of the connections and the ends of their transfers: `run, flow, t_ns, delivered_bytes`.
 
     If a connection ends between two samples, the samples lack its last bytes. The rows of the finished transfers add
-    them, except for pages, which may come over several connections, and look-ups, which use none.
+    them, except for pages, which may come over several connections, for segments of videos, of which a connection
+    carries many, and for look-ups, which use none.
     """
     samples = batch.table("flows", "flow", "t_ns", "delivered_bytes")
-    others = batch.traffic("web", "dns", only=lambda entry: entry["kind"] == "dns" or bool(entry.get("objects")))
+    others = batch.traffic(
+        "web", "video", "dns", only=lambda entry: entry["kind"] != "web" or bool(entry.get("objects"))
+    )
     finished = batch.table("transfers", "traffic", "flow", "finished_ns", "bytes").drop_nulls("finished_ns")
     whole = finished.join(others, on=["run", "traffic"], how="anti")
     ends = whole.select("run", "flow", t_ns="finished_ns", delivered_bytes="bytes")

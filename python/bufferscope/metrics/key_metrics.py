@@ -73,6 +73,10 @@ def _calls(scenario: Scenario) -> Iterator[str]:
         yield from (f"voip.{entry['name']}.{what}" for what in ("mos", "delay_ms", "loss_percent"))
     for entry in traffic_named(scenario, "game"):
         yield from (f"game.{entry['name']}.{what}" for what in ("late_percent", "loss_percent"))
+    for entry in traffic_named(scenario, "video"):
+        yield from (
+            f"video.{entry['name']}.{what}" for what in ("startup_s", "rate_mbit", "switches", "stalled_percent")
+        )
     for entry in traffic_named(scenario, "udp"):
         yield f"loss.{entry['name']}_percent"
 

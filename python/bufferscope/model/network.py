@@ -19,6 +19,7 @@ from bufferscope.model.scenario import (
     TcpTraffic,
     Traffic,
     UdpTraffic,
+    VideoTraffic,
     WebTraffic,
 )
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 NANOSECONDS = 1_000_000_000
 UNKNOWN = "unknown"
 """The queueing discipline of a port that is not known, as in a run that another program observed."""
-OVER_TCP = ("tcp", "web", "bittorrent")
+OVER_TCP = ("tcp", "web", "bittorrent", "video")
 """The kinds of traffic over TCP."""
 CARRYING = (*OVER_TCP, "udp")
 """The kinds of traffic that carry data: they have a goodput, and can fill a queue."""
@@ -133,6 +134,8 @@ def path(scenario: Scenario, sender: str, receiver: str) -> list[Port]:
 def traffic_named(scenario: Scenario, kind: Literal["tcp"], /) -> list[TcpTraffic]: ...
 @overload
 def traffic_named(scenario: Scenario, kind: Literal["web"], /) -> list[WebTraffic]: ...
+@overload
+def traffic_named(scenario: Scenario, kind: Literal["video"], /) -> list[VideoTraffic]: ...
 @overload
 def traffic_named(scenario: Scenario, kind: Literal["udp"], /) -> list[UdpTraffic]: ...
 @overload

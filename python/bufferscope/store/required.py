@@ -193,12 +193,21 @@ class RequiredTicks(TypedDict):
     late_ns: Whole
 
 
+class RequiredSegments(TypedDict):
+    """Traffic of segments that are played."""
+
+    segment_ns: Positive
+    startup_ns: Whole
+    resume_ns: Whole
+
+
 TRAFFIC: Mapping[str, type] = {
     "tcp": RequiredFlows,
     "udp": RequiredPackets,
     "ping": RequiredEchoes,
     "irtt": RequiredEchoes,
     "game": RequiredTicks,
+    "video": RequiredSegments,
     "netalyzr": RequiredPackets,
 }
 """What the metrics and findings of each kind of traffic need besides; other kinds need nothing else."""
