@@ -1098,6 +1098,34 @@ class GameTraffic(_Traffic):
     """A tick is late if its packet arrives this much later than on an idle path."""
 
 
+class VideoTraffic(_Traffic):
+    """A video that `to` streams from `from`."""
+
+    kind: Literal["video"]
+    segment_ns: int
+    """Playing time of each segment."""
+    rates_bps: list[int]
+    """Bits per second of the versions of each segment, in ascending order; never empty."""
+    request_bytes: int
+    """Size of a request."""
+    startup_ns: int
+    """Playing time in the buffer at which playback starts."""
+    resume_ns: int
+    """Playing time in the buffer at which playback continues after a stall."""
+    buffer_ns: int
+    """Playing time in the buffer above which nothing is requested; at least `startup_ns` and `resume_ns`."""
+    congestion: CongestionControl
+    """The congestion control of the host that sends the data."""
+    window_packets: int | None
+    """The window of the congestion control `window`; `None` for all others."""
+    target_ns: int | None
+    """The queueing delay that `ledbat` or `ledbat++` aims at; `None` for all others."""
+    ecn: bool
+    """Negotiate and use ECN (RFC 3168)."""
+    pacing: bool
+    """Pace packets even where the congestion control does not require it."""
+
+
 class NetalyzrTraffic(_Traffic):
     """A test of the path's buffers as Netalyzr makes it: round trips without load, then a load in each direction."""
 
@@ -1126,6 +1154,7 @@ Traffic = (
     | BittorrentTraffic
     | IrttTraffic
     | GameTraffic
+    | VideoTraffic
     | NetalyzrTraffic
 )
 """One entry of the file's `[[traffic]]`, or one part of an entry that becomes several."""

@@ -78,7 +78,7 @@ fn buffer() -> Interval {
 }
 
 /// A video that `to` streams from `from`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VideoTraffic {
     /// Playing time of each segment.
     pub segment_ns: u64,
