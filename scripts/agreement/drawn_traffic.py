@@ -39,6 +39,11 @@ def _web(dice: Dice, rate: int, _: float) -> Table:
     return _up(**page, **objects)
 
 
+def _ladder(dice: Dice, rate: int) -> list[Value]:
+    """Four bit rates; the lowest fits into the link's rate, the highest may not."""
+    return [f"{round(share * rate * dice.uniform(0.9, 1.1))}bit" for share in (0.1, 0.25, 0.5, 1)]
+
+
 def _bittorrent(dice: Dice, _: int, __: float) -> Table:
     peers = dice.count(2, 10)
     return _up(peers=peers, unchoked=dice.randint(1, min(peers, 4)), congestion=dice.choice(["reno", "cubic"]))
@@ -53,6 +58,7 @@ OTHERS: Mapping[str, Callable[[Dice, int, float], Table]] = {
     "tcp": _back,
     "udp": _udp,
     "web": _web,
+    "video": lambda dice, rate, _: _up(segment=dice.choice(["2s", "4s"]), rates=_ladder(dice, rate)),
     "bittorrent": _bittorrent,
     "voip": lambda dice, _, __: _up(both_ways=dice.chance(0.7)),
     "game": lambda dice, _, __: _up(tick=dice.ms(10, 50)),
