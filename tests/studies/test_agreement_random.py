@@ -25,7 +25,7 @@ def many() -> list[tuple[str, str]]:
 
 def test_everything_that_a_guest_has_is_drawn() -> None:
     defined = json.loads(_core.schema())["$defs"]
-    controls = {each["const"] for each in defined["Congestion"]["oneOf"]}
+    controls = {each["const"] for each in defined["CongestionControl"]["oneOf"]}
     kinds = {each["properties"]["kind"]["const"] for each in defined["Traffic"]["oneOf"]}
     assert QUEUES.keys() | NO_GUEST_HAS >= _core.QDISCS.keys()
     assert set(CONTROLS) | NO_GUEST_HAS >= controls
