@@ -30,4 +30,5 @@ mod stepping;
 mod streams;
 mod token_bucket;
 mod trace;
+mod video;
 mod wifi;
