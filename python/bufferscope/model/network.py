@@ -52,7 +52,7 @@ class PortBoost:
 
 
 @dataclass(frozen=True)
-class LinkLayer:
+class Encapsulation:
     """What a link makes of the length of a packet: bytes that it adds, the shortest packet, and cells by tc's word."""
 
     overhead_bytes: int
@@ -82,7 +82,7 @@ class Port:
     rate: tuple[PortRateStep, ...]
     """Steps in order of time, the first at 0; if empty, the port has no rate, and nothing queues in it."""
     delay_ns: int
-    link_layer: LinkLayer
+    link_layer: Encapsulation
     queue: Qdisc
     boost: PortBoost | None = None
     faults: Faults | None = None
@@ -200,7 +200,7 @@ def _port(sender: str, receiver: str, link: str, side: PortSettings) -> Port:
         link=link,
         rate=tuple(PortRateStep(step["from_ns"], step["bits_per_second"]) for step in side["rate"] or ()),
         delay_ns=side["delay_ns"],
-        link_layer=LinkLayer(side["overhead_bytes"], side.get("mpu_bytes", 0), side.get("cells", "noatm")),
+        link_layer=Encapsulation(side["overhead_bytes"], side.get("mpu_bytes", 0), side.get("cells", "noatm")),
         queue=side["queue"],
         faults=side.get("faults"),
         boost=PortBoost(**side["boost"]) if "boost" in side else None,

@@ -10,7 +10,7 @@ from functools import partial
 from bufferscope.base.fmt import number, quantity, setting
 from bufferscope.figures.source import PlottedPoint, shared_keys
 from bufferscope.metrics.window import described, test_load
-from bufferscope.model.network import NANOSECONDS, LinkLayer, Port, ports, traffic_ends
+from bufferscope.model.network import NANOSECONDS, Encapsulation, Port, ports, traffic_ends
 from bufferscope.model.recorded import recorded, unrecorded
 from bufferscope.model.scenario import Scenario
 
@@ -96,7 +96,7 @@ def _port(port: Port) -> tuple[str, ...]:
     return _rate(port), delay, settings(port.queue, first="qdisc"), _overhead(port.link_layer)
 
 
-def _overhead(link: LinkLayer) -> str:
+def _overhead(link: Encapsulation) -> str:
     parts = [quantity(link.overhead_bytes, "bytes")]
     if link.mpu_bytes:
         parts.append(f"at least {quantity(link.mpu_bytes, 'bytes')}")

@@ -5,7 +5,7 @@ from typing import Any
 
 from bufferscope.model.directions import SIDES, Side
 from bufferscope.model.disciplines import CONTAINERS, FLOW_QUEUEING, PURE_LIMITS
-from bufferscope.model.network import LinkLayer, ports
+from bufferscope.model.network import Encapsulation, ports
 from bufferscope.model.scenario import PortSettings, Scenario
 
 FULL_IP_BYTES, ETHERNET_BYTES = 1500, 14
@@ -75,7 +75,7 @@ def _frame_share(layer: Mapping[str, Any]) -> float:
     """What a full Ethernet frame is of the length that cake counts for it."""
     if not layer or layer["raw"]:
         return 1.0
-    counted = LinkLayer(layer["overhead_bytes"], layer["mpu_bytes"], layer["cells"]).frame_bytes(FULL_IP_BYTES)
+    counted = Encapsulation(layer["overhead_bytes"], layer["mpu_bytes"], layer["cells"]).frame_bytes(FULL_IP_BYTES)
     return (FULL_IP_BYTES + ETHERNET_BYTES) / counted
 
 
