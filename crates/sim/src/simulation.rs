@@ -175,7 +175,7 @@ impl<S: Sink> Simulation<S> {
         self
     }
 
-    /// Logs what changes in the state of TCP. The run must not have begun.
+    /// Logs what changes in the state of TCP. The run must not have begun. In WebAssembly there is no log.
     ///
     /// # Panics
     /// If the simulation has advanced.

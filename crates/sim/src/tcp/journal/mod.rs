@@ -15,6 +15,9 @@ pub use connection::ConnectionState;
 pub(super) use connection::Ends;
 pub use transition::{Expiry, Limit, Metrics, Sign, SlowStartEnd, Transition, Trigger, WindowChange, Windows};
 
+/// Whether there are journals. A web page has no log and has to be small.
+pub(super) const AVAILABLE: bool = cfg!(not(target_family = "wasm"));
+
 /// What an end has noted, and how it was after the previous action.
 #[derive(Debug)]
 pub(super) struct Journal {

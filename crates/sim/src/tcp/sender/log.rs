@@ -2,16 +2,24 @@
 
 use super::Sender;
 use super::timing::chrono::Chrono;
-use crate::tcp::journal::{ConnectionState, Ends, Expiry, Journal, Limit, Now, Transition, Trigger, WindowChange};
+use crate::tcp::journal::{
+    AVAILABLE, ConnectionState, Ends, Expiry, Journal, Limit, Now, Transition, Trigger, WindowChange,
+};
 
 impl Sender {
     pub(crate) fn keep_journal(&mut self, journal: Journal) {
+        if !AVAILABLE {
+            return;
+        }
         self.journal = Some(Box::new(journal));
     }
 
     /// Notes a change, if there is a journal. The window is already what it will be.
     #[inline]
     pub(super) fn note(&mut self, transition: impl FnOnce(WindowChange) -> Transition) {
+        if !AVAILABLE {
+            return;
+        }
         let windows = self.windows();
         if let Some(journal) = &mut self.journal {
             journal.note(windows, transition);
@@ -21,6 +29,9 @@ impl Sender {
     /// Notes the segments that have been marked lost since the last call.
     #[cold]
     pub(super) fn note_losses(&mut self, trigger: Trigger) {
+        if !AVAILABLE {
+            return;
+        }
         let lost = self.board.lost_total();
         let before = self.journal.as_mut().map_or(lost, |journal| std::mem::replace(&mut journal.lost, lost));
         if lost > before {
@@ -51,6 +62,9 @@ impl Sender {
         ends: Ends,
         see: &mut dyn FnMut(&Transition),
     ) {
+        if !AVAILABLE {
+            return;
+        }
         let Some(mut journal) = self.journal.take() else { return };
         journal.advance(handshake, ends);
         journal.conclude(self.now(now_ns), see);
