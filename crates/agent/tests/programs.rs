@@ -108,6 +108,29 @@ fn a_page_with_objects_comes_over_several_connections() {
 }
 
 #[test]
+fn a_video_comes_in_segments_over_one_connection_until_its_buffer_is_full() {
+    let traffic = r#"name = "film", kind = "video", segment = "500ms", rates = ["400kbit", "800kbit", "4mbit"], startup = "500ms", resume = "1s", buffer = "1500ms", stop = "4s""#;
+    judged("5s", traffic, |report, doubts| {
+        assert_eq!(flows(report).into_iter().collect::<Vec<_>>(), ["film/1"]);
+        let (started, finished) =
+            (report.integers(Table::Transfers, "started_ns"), report.integers(Table::Transfers, "finished_ns"));
+        let segments: Vec<(i64, i64)> = started.into_iter().flatten().zip(finished.into_iter().flatten()).collect();
+        assert!(segments.windows(2).all(|pair| pair[0].1 <= pair[1].0), "one at a time: {segments:?}");
+        assert!(segments.iter().all(|(start, _)| *start < 4000 * MS), "{segments:?}");
+        // 0.5 s of 0.8 Mbit/s, then of 4 Mbit/s: the path of 10 Mbit/s carries 250 kB in 0.21 s.
+        let bytes: Vec<i64> = report.integers(Table::Transfers, "bytes").into_iter().flatten().collect();
+        assert_eq!(bytes[0], 50_000);
+        doubts.unless(bytes[1..].iter().all(|bytes| *bytes == 250_000), format!("{bytes:?}"));
+        // The buffer is full after about 1.5 s; from then on there is one request each 0.5 s.
+        let later: Vec<i64> = segments.iter().map(|(start, _)| *start).filter(|start| *start > 2000 * MS).collect();
+        let gaps: Vec<i64> = later.windows(2).map(|pair| (pair[1] - pair[0]) / MS).collect();
+        doubts.unless(gaps.len() >= 3 && gaps.iter().all(|ms| (480..520).contains(ms)), format!("{gaps:?} ms"));
+        let total: i64 = bytes.iter().sum();
+        assert_eq!(delivered(report, "film/1", i64::MAX), total, "every segment once");
+    });
+}
+
+#[test]
 fn a_seed_serves_a_few_of_its_peers_and_stops() {
     let traffic = r#"name = "swarm", kind = "bittorrent", peers = 6, unchoked = 2, congestion = "cubic", stop = "3s""#;
     judged("5s", traffic, |report, doubts| {
