@@ -43,6 +43,7 @@ running() {
     try bench ARGS=--short
     try reproduce ARGS="ucas-reproduce --out $scratch/results --report $scratch/report"
     try agreement ARGS="--only 'pfifo 100, cubic, 2 Mbit/s, 40 ms, 1 flow' --set duration=5s $short"
+    try agreement ARGS="--random 2 --only 1-2: $short"
     try battling ARGS="--only battling-tcp-asymmetric --set duration=5s --page $scratch/battling.md $short"
     try live-accuracy ARGS="--engine guest --seeds 1 --page $scratch/live-accuracy.md"
     try explaining ARGS="--seeds 12 --page $scratch/explained.md"
