@@ -127,8 +127,9 @@ def test_a_processor_that_has_time_to_spare_is_no_matter(tmp_path: Path, built: 
 def test_a_processor_of_a_quarter_of_the_speed_gives_the_same_results(
     tmp_path: Path, built: Image, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Not every 10 ms: the kernel sees what runs at its ticks, every 4 ms, and every second sample might meet one.
-    path = write(tmp_path, 'sample = "9ms"\n' + ROUTED.replace('"2s"', '"20s"'))
+    # The kernel accounts for time at its ticks, every 4 ms. Samples at whole milliseconds can keep step with them, so
+    # that every fourth tick or none meets the agent at work, and it seems to take 12 % of the time or nothing.
+    path = write(tmp_path, 'sample = "9730us"\n' + ROUTED.replace('"2s"', '"20s"'))
     (usual,) = bs.run(path, engine="guest", out=tmp_path / "usual").runs
     of_time = hardware._time
     # An instruction takes 2^shift nanoseconds.
