@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import pagetest
 import pytest
+from laboratory import first_undisturbed
 from shells import call, home, skip_without_network
 
 import bufferscope as bs
@@ -39,15 +40,13 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     A browser needs time of this machine's processors: the tests are skipped where it never gets enough.
     """
     skip_without_network()
-    for _ in range(ATTEMPTS):
+
+    def attempt() -> tuple[Path, list[str]]:
         directory = tmp_path_factory.mktemp("page")
         _measure(directory)
-        disturbance = [
-            text for name in ("page.jsonl", "program.jsonl") for text in pagetest.disturbances(directory / name)
-        ]
-        if not disturbance:
-            return directory
-    pytest.skip(f"disturbed {ATTEMPTS} times; at last: {disturbance[0]}")
+        return directory, pagetest.disturbances(directory / "page.jsonl", directory / "program.jsonl")
+
+    return first_undisturbed(attempt, ATTEMPTS)
 
 
 def _measure(directory: Path) -> None:

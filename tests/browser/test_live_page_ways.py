@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pagetest
 import pytest
-from laboratory import running
+from laboratory import first_undisturbed, running
 from playwright.sync_api import Browser, Page
 
 from bufferscope.engines.live.program import program
@@ -74,21 +74,19 @@ class Shown:
 
 
 @pytest.fixture
-def pages(chromium: Browser, tmp_path: Path) -> Iterator[tuple[Shown, Shown]]:
+def pages(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> tuple[Shown, Shown]:
     """The page over TLS, and the page without WebRTC; skips the test where this machine leaves them no time."""
-    for attempt in range(ATTEMPTS):
-        (directory := tmp_path / str(attempt)).mkdir()
-        with ExitStack() as servers:
-            addresses = [servers.enter_context(server(directory, name)) for name in ("tls", "clear")]
-            secured = begin(chromium, f"https://{addresses[0]}", {"download"})
-            plain = begin(chromium, f"http://{addresses[1]}", set(), WITHOUT_WEBRTC)
-            files = [directory / name for name in ("secured.jsonl", "plain.jsonl")]
-            shown = [Shown(page, *saved(page, file)) for page, file in zip((secured, plain), files, strict=True)]
-            disturbance = [text for file in files for text in pagetest.disturbances(file)]
-            if not disturbance:
-                yield shown[0], shown[1]
-                return
-    pytest.skip(f"disturbed {ATTEMPTS} times; at last: {disturbance[0]}")
+
+    def attempt() -> tuple[tuple[Shown, Shown], list[str]]:
+        directory = tmp_path_factory.mktemp("pages")
+        with server(directory, "tls") as over_tls, server(directory, "clear") as in_clear:
+            secured = begin(chromium, f"https://{over_tls}", {"download"})
+            plain = begin(chromium, f"http://{in_clear}", set(), WITHOUT_WEBRTC)
+            files = directory / "secured.jsonl", directory / "plain.jsonl"
+            shown = Shown(secured, *saved(secured, files[0])), Shown(plain, *saved(plain, files[1]))
+        return shown, pagetest.disturbances(*files)
+
+    return first_undisturbed(attempt, ATTEMPTS)
 
 
 def test_the_page_measures_over_tls_and_without_webrtc(pages: tuple[Shown, Shown]) -> None:

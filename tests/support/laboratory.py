@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from dumbbell import dumbbell, pfifo
 
 from bufferscope.base import programs
+
+T = TypeVar("T")
 
 SMALL = dumbbell(
     "A small lab",
@@ -169,6 +171,20 @@ def until_undisturbed(measure: Callable[[], tuple[bool, str]]) -> None:
         assert disturbance, "it does not come out, and nothing disturbed it"
         print(f"disturbed, attempt {attempt + 1} of {ATTEMPTS}: {disturbance}", file=sys.stderr)
     pytest.fail(f"disturbed by the machine {ATTEMPTS} times; at last: {disturbance}")
+
+
+def first_undisturbed(measure: Callable[[], tuple[T, Sequence[str]]], attempts: int) -> T:
+    """The first measurement that nothing disturbed; skips the test if there is none.
+
+    `measure` returns what it measured, and what disturbed that. This is for measurements whose results are of no use if
+    they were disturbed: those of a browser, and of programs that do not notice it.
+    """
+    for attempt in range(attempts):
+        measured, disturbances = measure()
+        if not disturbances:
+            return measured
+        print(f"disturbed, attempt {attempt + 1} of {attempts}: {disturbances[0]}", file=sys.stderr)
+    pytest.skip(f"disturbed {attempts} times; at last: {disturbances[0]}")
 
 
 def files(directory: Path) -> dict[str, bytes]:

@@ -25,10 +25,11 @@ UNLABELLED = """
 DESKTOP: ViewportSize = {"width": 1280, "height": 800}
 
 
-def disturbances(events: Path) -> list[str]:
-    """The warnings of a measurement that this machine disturbed."""
-    end = json.loads(events.read_text(encoding="utf-8").splitlines()[-1])
-    return [text for text in end["verdict"]["warnings"] if text.startswith("This machine was busy")]
+def disturbances(*files: Path) -> list[str]:
+    """The warnings of measurements, by their files of events, that this machine disturbed."""
+    ends = [json.loads(file.read_text(encoding="utf-8").splitlines()[-1]) for file in files]
+    warnings = [text for end in ends for text in end["verdict"]["warnings"]]
+    return [text for text in warnings if text.startswith("This machine was busy")]
 
 
 def secret(file: Path) -> str:
