@@ -57,8 +57,7 @@ fn events_between(before: &Sample, now: &Sample, (reported, limit): &mut (Metric
         events.push(events::limit(*limit, limits));
         *limit = limits;
     }
-    let differs = (reported.windows, reported.pacing_bps) != (now.metrics.windows, now.metrics.pacing_bps);
-    if differs || !events.is_empty() {
+    if reported.is_set_otherwise(&now.metrics) || !events.is_empty() {
         events.push(events::metrics(&now.metrics));
         *reported = now.metrics;
     }

@@ -79,9 +79,7 @@ impl Journal {
             self.round_end = now.nxt;
         }
         let metrics = Metrics::of(&now.sample);
-        let differs = self
-            .reported
-            .is_some_and(|reported| (reported.windows, reported.pacing_bps) != (metrics.windows, metrics.pacing_bps));
+        let differs = self.reported.is_some_and(|reported| reported.is_set_otherwise(&metrics));
         if !self.transitions.is_empty() || (round_is_over && differs) {
             self.transitions.push(Transition::Metrics(metrics));
             self.reported = Some(metrics);

@@ -221,6 +221,11 @@ impl Metrics {
             pacing_bps: sample.pacing_bps,
         }
     }
+
+    /// Whether what the congestion control has set differs, which is worth reporting; the measurements always differ.
+    pub fn is_set_otherwise(&self, other: &Self) -> bool {
+        (self.windows, self.pacing_bps) != (other.windows, other.pacing_bps)
+    }
 }
 
 impl From<SlowStartSign> for SlowStartEnd {
