@@ -1,4 +1,4 @@
-"""Random scenarios for docs/agreement-random.md: networks with one bottleneck that nobody chose.
+"""Random scenarios for docs/agreement-random.md: networks with one bottleneck, drawn from a seed.
 
 A seed and a number draw a scenario: its rate, delay and depth, a discipline with its parameters, long flows under one
 or two congestion controls, other traffic in both directions, and sometimes a driver's ring, segmentation offload or an
@@ -34,6 +34,8 @@ FEWEST_PACKETS = 10
 """... which has at least so many packets."""
 MOST_FLOWS = 64
 
+BQL_SINCE = (6, 11)
+"""The first release of Linux whose virtio_net has byte queue limits."""
 CONTROLS = ("reno", "cubic", "vegas", "westwood", "bbr", "dctcp")
 NO_GUEST_HAS = {"window", "ledbat", "ledbat++", "bbr3", "prague", "dualpi2", "netalyzr"}
 """Congestion controls, disciplines and traffic that are not drawn, because no guest's kernel or agent has them."""
@@ -43,7 +45,7 @@ def random_matrix(seed: int, number: int, kernel: str | None) -> Matrix:
     """The first scenarios of a seed."""
     entries = [drawn(seed, index, kernel) for index in range(1, number + 1)]
     return Matrix(
-        title="Does the simulator agree with a real kernel where nobody looked?",
+        title="Does the simulator agree with a real kernel in random scenarios?",
         page="agreement-random.md",
         causes=CAUSES,
         entries=entries,
@@ -70,7 +72,7 @@ def draw(seed: int, index: int, kernel: str | None) -> tuple[str, str]:
     ring = _ring(dice, kernel) if dice.chance(0.15) else {}
     bulk = _bulk(dice, duration)
     others = [] if ring else _others(dice, rate, duration)
-    path = Bottleneck(rate, rtt_ms, max(2, round(bdp * dice.scaled(*DEPTHS))), [str(entry["name"]) for entry in others])
+    path = Bottleneck(rate, rtt_ms, max(2, round(bdp * dice.scaled(*DEPTHS))), is_shared=bool(others))
     qdisc = dice.choice(sorted(QUEUES))
     queue: Table = {"qdisc": qdisc, **QUEUES[qdisc](dice, path)}
     links = _links(dice, path, queue, ring)
@@ -79,7 +81,7 @@ def draw(seed: int, index: int, kernel: str | None) -> tuple[str, str]:
         "title": f"Random scenario {seed}-{index}",
         "figures": ["rtt", "queue_length", "cwnd", "goodput"],
         "duration": f"{duration:.0f}s",
-        "tcp": tcp,
+        **({"tcp": tcp} if tcp else {}),
         "link": links,
         "traffic": [*bulk, *others, _ping(ring)],
     }
@@ -121,8 +123,9 @@ def _links(dice: Dice, path: Bottleneck, queue: Table, ring: Table) -> list[Tabl
 
 
 def _ring(dice: Dice, kernel: str | None) -> Table:
-    """A ring of virtio_net, which has byte queue limits since Linux 6.11."""
-    return {"size": f"{dice.choice([64, 128, 256])}p", "bql": kernel == "6.12", "accounting": "virtio"}
+    """A ring of virtio_net."""
+    has_bql = kernel is not None and tuple(map(int, kernel.split("."))) >= BQL_SINCE
+    return {"size": f"{dice.choice([64, 128, 256])}p", "bql": has_bql, "accounting": "virtio"}
 
 
 def _wire(dice: Dice, path: Bottleneck) -> Table:

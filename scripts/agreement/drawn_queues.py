@@ -1,6 +1,6 @@
 """The disciplines of random scenarios, with their parameters."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dice import Dice, Table
@@ -17,8 +17,8 @@ class Bottleneck:
     rtt_ms: float
     depth: int
     """Packets that the queue holds."""
-    others: Sequence[str]
-    """The names of the entries besides the long flows."""
+    is_shared: bool
+    """Whether there is traffic besides the long flows and the ping."""
 
 
 def _limit(_: Dice, path: Bottleneck) -> Table:
@@ -124,7 +124,7 @@ def _htb(dice: Dice, path: Bottleneck) -> Table:
         "all": {"rate": f"{ceiling}bit"},
         "rest": {**leaf, "rate": f"{round(ceiling * 0.7)}bit", "inner": {"qdisc": inner, **QUEUES[inner](dice, path)}},
     }
-    if not path.others:
+    if not path.is_shared:
         return {"default": "rest", "class": classes}
     classes["others"] = {**leaf, "rate": f"{round(ceiling * 0.3)}bit", "prio": dice.randint(0, 1)}
     chosen = [{"traffic": "ping", "class": "others"}]

@@ -8,6 +8,7 @@ run, and an interrupted job continues. The runs are made seed by seed, so that a
 """
 
 import argparse
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -89,7 +90,16 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     options.add_argument("--kernel", help="with --random: the guest's kernel series (default: 6.1)")
     options.add_argument("--matrix", type=Path, help="the scenarios (default: both matrix.toml and devices.toml)")
     options.add_argument("--pages", type=Path, default=DOCS, help="where pages are written (default: docs/)")
-    return parsed(options, arguments)
+    chosen = parsed(options, arguments)
+    if chosen.random is not None and chosen.random < 1:
+        options.error(f"--random: found {chosen.random}; allowed: at least 1")
+    if chosen.kernel is None:
+        return chosen
+    if chosen.random is None:
+        options.error("--kernel needs --random: each matrix has kernels of its own")
+    if not re.fullmatch(r"\d+\.\d+", chosen.kernel):
+        options.error(f"--kernel: found {chosen.kernel!r}; allowed: a series, such as 6.12")
+    return chosen
 
 
 def _results(

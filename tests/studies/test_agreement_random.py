@@ -72,3 +72,18 @@ def test_the_page_has_what_repeats_it(tmp_path: Path, monkeypatch: pytest.Monkey
     assert 'make agreement ARGS="--random 2 --seed 3"' in page
     for entry in random_matrix(3, 2, None).entries:
         assert f"| {entry.name} |" in page
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--random", "0"], "--random: found 0; allowed: at least 1"),
+        (["--random", "-3"], "--random: found -3; allowed: at least 1"),
+        (["--random", "1", "--kernel", "new"], "--kernel: found 'new'; allowed: a series, such as 6.12"),
+        (["--kernel", "6.12"], "--kernel needs --random"),
+    ],
+)
+def test_impossible_options_are_refused(options: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(options)
+    assert words in capsys.readouterr().err
