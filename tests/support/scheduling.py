@@ -18,7 +18,7 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # its base has no 
         self._split_scope = group
 
     def schedule(self) -> None:
-        """Distribute tests; a process that gets the last ones is told so, or it would wait for the next before it."""
+        """Distribute the tests. A process runs its last test only once it is shut down; until then it expects more."""
         super().schedule()
         for node in self.nodes:
             self._reschedule(node)

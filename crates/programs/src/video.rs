@@ -4,7 +4,7 @@
 //! bursts, a segment apart, as soon as it keeps up with the path (Akhshabi, Begen and Dovrolis, MMSys 2011).
 //!
 //! Departures from players: there are no manifest, no initialisation segments and no audio, all segments of a bit rate
-//! have the same size, requests are never abandoned, and nobody pauses or seeks.
+//! have the same size, requests are never abandoned, and the viewer never pauses or seeks.
 
 use bufferscope_scenario::VideoTraffic;
 

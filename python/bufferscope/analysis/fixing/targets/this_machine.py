@@ -17,7 +17,7 @@ from bufferscope.model.disciplines import MANAGED_FLOWS
 from bufferscope.store.live import PathEnd
 
 FIFOS = ("pfifo", "bfifo", "pfifo_fast", "noqueue")
-"""What an interface has if nobody has chosen a discipline; experiments have no `noqueue`."""
+"""The default disciplines of interfaces; experiments have no `noqueue`."""
 SHAPERS = ("htb", "tbf", "hfsc")
 """Disciplines whose inner queue is replaced without a change of their rate; experiments have no `hfsc`."""
 RING_S = 0.010

@@ -1,6 +1,6 @@
 //! `ntp`: requests of a client of the Network Time Protocol, and the server's answers (RFC 5905).
 //!
-//! Departures: the client polls at a constant interval, and nobody sets a clock.
+//! Departures: the client polls at a constant interval, and no clock is set.
 
 use bufferscope_scenario::NtpTraffic;
 
