@@ -18,9 +18,10 @@ const BATCH_ROWS: usize = 1024;
 ///
 /// Recording itself never fails: the first error of the sink is kept, later rows are discarded, and [`Recorder::check`]
 /// or [`Recorder::finish`] reports the error. So an engine's hot path does not have to handle errors.
+///
+/// What only records does not depend on the sink's type: `&mut Recorder<S>` coerces to `&mut Recorder<dyn Sink>`.
 #[derive(Debug)]
-pub struct Recorder<S: Sink> {
-    output: Output<S>,
+pub struct Recorder<S: Sink + ?Sized> {
     probes: Vec<ProbeRow>,
     flows: Vec<FlowRow>,
     queues: Vec<QueueRow>,
@@ -34,6 +35,7 @@ pub struct Recorder<S: Sink> {
     one_way: Vec<OneWayRow>,
     hops: Vec<HopRow>,
     stages: Vec<StageRow>,
+    output: Output<S>,
 }
 
 impl<S: Sink> Recorder<S> {
@@ -63,6 +65,29 @@ impl<S: Sink> Recorder<S> {
         self
     }
 
+    /// Writes the remaining rows and completes the sink.
+    pub fn finish(mut self) -> Result<S::Output, RecordsError> {
+        self.output.flush(&mut self.probes);
+        self.output.flush(&mut self.flows);
+        self.output.flush(&mut self.queues);
+        self.output.flush(&mut self.drops);
+        self.output.flush(&mut self.transfers);
+        self.output.flush(&mut self.sojourns);
+        self.output.flush(&mut self.capacity);
+        self.output.flush(&mut self.estimates);
+        self.output.flush(&mut self.round_trips);
+        self.output.flush(&mut self.retransmissions);
+        self.output.flush(&mut self.one_way);
+        self.output.flush(&mut self.hops);
+        self.output.flush(&mut self.stages);
+        match self.output.error {
+            None => self.output.sink.finish(),
+            Some(error) => Err(error),
+        }
+    }
+}
+
+impl<S: Sink + ?Sized> Recorder<S> {
     /// Whether the rows of this table are recorded.
     #[inline]
     pub fn records(&self, table: Table) -> bool {
@@ -174,39 +199,18 @@ impl<S: Sink> Recorder<S> {
             Table::Stages => self.output.batch(&self.stages),
         }
     }
-
-    /// Writes the remaining rows and completes the sink.
-    pub fn finish(mut self) -> Result<S::Output, RecordsError> {
-        self.output.flush(&mut self.probes);
-        self.output.flush(&mut self.flows);
-        self.output.flush(&mut self.queues);
-        self.output.flush(&mut self.drops);
-        self.output.flush(&mut self.transfers);
-        self.output.flush(&mut self.sojourns);
-        self.output.flush(&mut self.capacity);
-        self.output.flush(&mut self.estimates);
-        self.output.flush(&mut self.round_trips);
-        self.output.flush(&mut self.retransmissions);
-        self.output.flush(&mut self.one_way);
-        self.output.flush(&mut self.hops);
-        self.output.flush(&mut self.stages);
-        match self.output.error {
-            None => self.output.sink.finish(),
-            Some(error) => Err(error),
-        }
-    }
 }
 
 /// The output, shared by all tables.
 #[derive(Debug)]
-struct Output<S> {
-    sink: S,
+struct Output<S: ?Sized> {
     tables: Tables,
     names: Names,
     error: Option<RecordsError>,
+    sink: S,
 }
 
-impl<S: Sink> Output<S> {
+impl<S: Sink + ?Sized> Output<S> {
     #[inline]
     fn push<R: Row>(&mut self, rows: &mut Vec<R>, row: R) {
         if !self.tables.contains(R::TABLE) {

@@ -14,13 +14,17 @@ use crate::Table;
 /// Takes the batches of a run, in order.
 pub trait Sink {
     /// The result that remains when the run is over.
-    type Output;
+    type Output
+    where
+        Self: Sized;
 
     /// Takes one batch of `table`, which has the table's [schema](crate::schema).
     fn write(&mut self, table: Table, batch: &RecordBatch) -> Result<(), RecordsError>;
 
     /// Completes the output.
-    fn finish(self) -> Result<Self::Output, RecordsError>;
+    fn finish(self) -> Result<Self::Output, RecordsError>
+    where
+        Self: Sized;
 }
 
 /// Records could not be stored.

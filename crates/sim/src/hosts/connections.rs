@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use bufferscope_programs::ConnectionEvents;
-use bufferscope_records::{FlowRow, FlowState, Name, Sink};
+use bufferscope_records::{FlowRow, FlowState, Name};
 use bufferscope_scenario::NodeIndex;
 
 use super::connection::{Connection, Id, Opening};
@@ -11,7 +11,7 @@ use crate::network::packet::{Body, Role, TcpPacket};
 use crate::network::traffic_class::Ecn;
 use crate::network::xmit::Xmit;
 use crate::network::{Network, Outbound};
-use crate::observation::recording::Recording;
+use crate::observation::recording::AnyRecording;
 use crate::observation::state_log::StateLog;
 use crate::observation::summary::Accounts;
 use crate::tcp::{Egress, Outgoing, Sample, State, Thresholds};
@@ -62,7 +62,7 @@ impl Connections {
     }
 
     /// Opens a connection: the client's SYN is sent now. Returns its slot in the table.
-    pub(crate) fn open<S: Sink>(&mut self, opening: &Opening, net: &mut Network, recording: &mut Recording<S>) -> u32 {
+    pub(crate) fn open(&mut self, opening: &Opening, net: &mut Network, recording: &mut AnyRecording<'_>) -> u32 {
         let mut connection = Connection::new(opening, net, &self.thresholds);
         if let Some(log) = &mut self.log {
             connection.begin_log(net.now(), opening, &mut **log);
@@ -97,23 +97,23 @@ impl Connections {
     }
 
     /// The client's application does something with its connection.
-    pub(crate) fn act<S: Sink>(
+    pub(crate) fn act(
         &mut self,
         index: u32,
         act: impl FnOnce(&mut Connection, u64, &mut dyn Egress),
         net: &mut Network,
-        recording: &mut Recording<S>,
+        recording: &mut AnyRecording<'_>,
     ) {
         self.run(index, Role::Client, act, net, recording);
     }
 
     /// A segment has arrived at one end. Returns the events for the programs.
-    pub(crate) fn receive<S: Sink>(
+    pub(crate) fn receive(
         &mut self,
         packet: &TcpPacket,
         ecn: Ecn,
         net: &mut Network,
-        recording: &mut Recording<S>,
+        recording: &mut AnyRecording<'_>,
     ) -> Option<(Id, ConnectionEvents)> {
         let receive = |connection: &mut Connection, now_ns, out: &mut dyn Egress| {
             let events = connection.receive(packet, ecn, now_ns, out);
@@ -127,7 +127,7 @@ impl Connections {
     }
 
     /// A segment has left the queue of its own host.
-    pub(crate) fn depart<S: Sink>(&mut self, packet: &TcpPacket, net: &mut Network, recording: &mut Recording<S>) {
+    pub(crate) fn depart(&mut self, packet: &TcpPacket, net: &mut Network, recording: &mut AnyRecording<'_>) {
         let role = packet.to.other();
         let depart = |connection: &mut Connection, now_ns, out: &mut dyn Egress| {
             connection.endpoint(role).on_left_host(now_ns, packet.sent_len(), out);
@@ -136,7 +136,7 @@ impl Connections {
     }
 
     /// The timer of one end fires. It may fire too early: the timer is not moved when its deadline is postponed.
-    pub(crate) fn timer<S: Sink>(&mut self, index: u32, role: Role, net: &mut Network, recording: &mut Recording<S>) {
+    pub(crate) fn timer(&mut self, index: u32, role: Role, net: &mut Network, recording: &mut AnyRecording<'_>) {
         let expire = |connection: &mut Connection, now_ns, out: &mut dyn Egress| {
             let endpoint = connection.endpoint(role);
             if endpoint.deadline().is_some_and(|deadline_ns| deadline_ns <= now_ns) {
@@ -148,7 +148,7 @@ impl Connections {
 
     /// Samples the data senders in the given slots; a closed sender is sampled one last time. Returns how many were
     /// sampled.
-    pub(crate) fn sample<S: Sink>(&mut self, table: Range<usize>, now_ns: u64, recording: &mut Recording<S>) -> u64 {
+    pub(crate) fn sample(&mut self, table: Range<usize>, now_ns: u64, recording: &mut AnyRecording<'_>) -> u64 {
         let end = table.end.min(self.table.len());
         let connections = self.table[table.start..end].iter_mut().flatten();
         connections.map(|connection| u64::from(record(connection, now_ns, recording))).sum()
@@ -169,11 +169,11 @@ impl Connections {
     /// Forgets the connections that are closed and have no packet left in the network. Their last samples can no longer
     /// change, so they are recorded now, with the time of the next sample of flows (if there is one).
     #[cold]
-    pub(crate) fn forget_closed<S: Sink>(
+    pub(crate) fn forget_closed(
         &mut self,
         next_sample_ns: Option<u64>,
         net: &mut Network,
-        recording: &mut Recording<S>,
+        recording: &mut AnyRecording<'_>,
     ) {
         while let Some(index) = self.closed.pop() {
             let flow = net.flows[self.flows[index as usize] as usize];
@@ -215,13 +215,13 @@ impl Connections {
 
     /// Lets one end of a connection act, and updates its timer.
     #[inline]
-    fn run<S: Sink, T>(
+    fn run<T>(
         &mut self,
         index: u32,
         role: Role,
         act: impl FnOnce(&mut Connection, u64, &mut dyn Egress) -> T,
         net: &mut Network,
-        recording: &mut Recording<S>,
+        recording: &mut AnyRecording<'_>,
     ) -> T {
         let connection = live(&mut self.table, index);
         let now_ns = net.now();
@@ -246,17 +246,17 @@ impl Connections {
 }
 
 /// Sends the segments of one end of a connection into the network.
-struct Outlet<'a, S: Sink> {
+struct Outlet<'a> {
     connection: u32,
     to: Role,
     flow: u32,
     from: NodeIndex,
     destination: u16,
     net: &'a mut Network,
-    recording: &'a mut Recording<S>,
+    recording: &'a mut AnyRecording<'a>,
 }
 
-impl<S: Sink> Egress for Outlet<'_, S> {
+impl Egress for Outlet<'_> {
     #[inline]
     fn send(&mut self, outgoing: &Outgoing) -> Xmit {
         let segment = outgoing.segment;
@@ -283,7 +283,7 @@ fn live(table: &mut [Option<Connection>], index: u32) -> &mut Connection {
 }
 
 /// Records the state of a connection's data sender, if there is any.
-fn record<S: Sink>(connection: &mut Connection, t_ns: u64, recording: &mut Recording<S>) -> bool {
+fn record(connection: &mut Connection, t_ns: u64, recording: &mut AnyRecording<'_>) -> bool {
     let sample = connection.sample(t_ns);
     if let Some(sample) = &sample {
         recording.recorder.flow(flow_row(t_ns, connection.name(), sample));

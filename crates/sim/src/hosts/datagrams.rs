@@ -7,7 +7,7 @@ use bufferscope_programs::{
     self as programs, Arrival, Counted, DatagramProgram, DatagramSockets, NetalyzrEstimate, NetalyzrStage, Outcome,
     Transfer,
 };
-use bufferscope_records::{self as records, EstimateRow, FlowRow, Name, Sink, TransferRow};
+use bufferscope_records::{self as records, EstimateRow, FlowRow, Name, TransferRow};
 use bufferscope_scenario::sizes::DATAGRAM_HEADER_BYTES;
 use bufferscope_scenario::{End, NodeIndex};
 
@@ -16,7 +16,7 @@ use crate::event_queue::Slot;
 use crate::network::packet::{Body, Datagram, Direction};
 use crate::network::traffic_class::Ecn;
 use crate::network::{Network, Outbound};
-use crate::observation::recording::Recording;
+use crate::observation::recording::AnyRecording;
 use crate::random::Random;
 
 /// The programs of one entry of traffic, and the accounts of their flows.
@@ -40,10 +40,10 @@ struct Hosts {
 }
 
 /// The sockets of a program.
-struct SimSockets<'a, S: Sink> {
+struct SimSockets<'a> {
     hosts: &'a Hosts,
     net: &'a mut Network,
-    recording: &'a mut Recording<S>,
+    recording: &'a mut AnyRecording<'a>,
 }
 
 impl Datagrams {
@@ -61,7 +61,7 @@ impl Datagrams {
     }
 
     /// Tasks are due.
-    pub(crate) fn begin<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
+    pub(crate) fn begin(&mut self, net: &mut Network, recording: &mut AnyRecording<'_>) {
         let now_ns = net.now();
         let mut sockets = SimSockets { hosts: &self.hosts, net, recording };
         while self.program.next_ns().is_some_and(|next_ns| next_ns <= now_ns) {
@@ -77,7 +77,7 @@ impl Datagrams {
     }
 
     /// A datagram has arrived at its destination.
-    pub(crate) fn receive<S: Sink>(&mut self, datagram: Datagram, net: &mut Network, recording: &mut Recording<S>) {
+    pub(crate) fn receive(&mut self, datagram: Datagram, net: &mut Network, recording: &mut AnyRecording<'_>) {
         let at = match datagram.direction {
             Direction::Forward => End::To,
             Direction::Reverse => End::From,
@@ -91,19 +91,19 @@ impl Datagrams {
     }
 
     /// A datagram was dropped on the way.
-    pub(crate) fn lose<S: Sink>(&mut self, datagram: Datagram, net: &mut Network, recording: &mut Recording<S>) {
+    pub(crate) fn lose(&mut self, datagram: Datagram, net: &mut Network, recording: &mut AnyRecording<'_>) {
         self.program.on_loss(datagram.stream, datagram.seq);
         self.settle(net, recording);
     }
 
     /// The oldest awaited item may have timed out.
-    pub(crate) fn time_out<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
+    pub(crate) fn time_out(&mut self, net: &mut Network, recording: &mut AnyRecording<'_>) {
         self.settle(net, recording);
         self.arm_timeout(net);
     }
 
     /// Samples its flows; returns how many there were.
-    pub(crate) fn sample<S: Sink>(&self, now_ns: u64, recording: &mut Recording<S>) -> u64 {
+    pub(crate) fn sample(&self, now_ns: u64, recording: &mut AnyRecording<'_>) -> u64 {
         self.counted(now_ns).map(|row| recording.recorder.flow(row)).count() as u64
     }
 
@@ -113,7 +113,7 @@ impl Datagrams {
     }
 
     /// Records everything that is still open at the end of the duration, except for what is awaited.
-    pub(crate) fn finish<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
+    pub(crate) fn finish(&mut self, net: &mut Network, recording: &mut AnyRecording<'_>) {
         let Ok(()) = self.program.finish(&mut SimSockets { hosts: &self.hosts, net, recording });
     }
 
@@ -122,7 +122,7 @@ impl Datagrams {
         self.program.is_waiting()
     }
 
-    fn settle<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
+    fn settle(&mut self, net: &mut Network, recording: &mut AnyRecording<'_>) {
         let now_ns = net.now();
         let Ok(()) = self.program.settle(now_ns, &mut SimSockets { hosts: &self.hosts, net, recording });
     }
@@ -157,7 +157,7 @@ impl Datagrams {
     }
 }
 
-impl<S: Sink> DatagramSockets for SimSockets<'_, S> {
+impl DatagramSockets for SimSockets<'_> {
     type Error = Infallible;
 
     fn send(&mut self, from: End, stream: u32, datagram: programs::Datagram) -> Result<bool, Infallible> {

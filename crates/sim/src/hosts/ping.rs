@@ -4,7 +4,7 @@
 //! A request that is not answered within the timeout also counts as lost, even if the answer arrives later.
 
 use bufferscope_programs::{IputilsPing, Probes, Stage, TIMER_SLACK_NS, late_ns};
-use bufferscope_records::{Name, Sink};
+use bufferscope_records::Name;
 use bufferscope_scenario::sizes::DATAGRAM_HEADER_BYTES;
 use bufferscope_scenario::{NodeIndex, PingTiming, PingTraffic};
 
@@ -12,7 +12,7 @@ use super::setup::Setup;
 use crate::network::packet::{Body, Echo, EchoKind};
 use crate::network::traffic_class::Ecn;
 use crate::network::{Network, Outbound};
-use crate::observation::recording::Recording;
+use crate::observation::recording::AnyRecording;
 use crate::random::Random;
 use crate::timer_slots::TimerSlots;
 
@@ -55,7 +55,7 @@ impl Ping {
     }
 
     /// The prober wakes up, usually to send the next request.
-    pub(crate) fn begin<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
+    pub(crate) fn begin(&mut self, net: &mut Network, recording: &mut AnyRecording<'_>) {
         let now_ns = net.now();
         if self.iputils.as_ref().is_none_or(|iputils| iputils.is_due(now_ns)) {
             self.request(net, recording);
@@ -83,7 +83,7 @@ impl Ping {
     }
 
     /// A message has arrived at its destination.
-    pub(crate) fn receive<S: Sink>(&mut self, echo: Echo, net: &mut Network, recording: &mut Recording<S>) {
+    pub(crate) fn receive(&mut self, echo: Echo, net: &mut Network, recording: &mut AnyRecording<'_>) {
         let now_ns = net.now();
         match echo.kind {
             EchoKind::Request => {
@@ -102,13 +102,13 @@ impl Ping {
     }
 
     /// A message was dropped on the way.
-    pub(crate) fn lose<S: Sink>(&mut self, echo: Echo, net: &Network, recording: &mut Recording<S>) {
+    pub(crate) fn lose(&mut self, echo: Echo, net: &Network, recording: &mut AnyRecording<'_>) {
         self.probes.lose(echo.seq);
         self.write_rows(net.now(), recording);
     }
 
     /// The oldest awaited request may have timed out.
-    pub(crate) fn time_out<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
+    pub(crate) fn time_out(&mut self, net: &mut Network, recording: &mut AnyRecording<'_>) {
         self.write_rows(net.now(), recording);
         self.arm_timeout(net);
     }
@@ -118,7 +118,7 @@ impl Ping {
         self.probes.are_awaited()
     }
 
-    fn request<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
+    fn request(&mut self, net: &mut Network, recording: &mut AnyRecording<'_>) {
         let sent_ns = net.now();
         let seq = self.probes.sent();
         self.probes.push(sent_ns);
@@ -129,7 +129,7 @@ impl Ping {
         self.arm_timeout(net);
     }
 
-    fn send<S: Sink>(&self, kind: EchoKind, seq: u64, net: &mut Network, recording: &mut Recording<S>) {
+    fn send(&self, kind: EchoKind, seq: u64, net: &mut Network, recording: &mut AnyRecording<'_>) {
         let [prober, far] = self.nodes;
         let (from, to) = if kind == EchoKind::Request { (prober, far) } else { (far, prober) };
         let packet = Outbound {
@@ -145,7 +145,7 @@ impl Ping {
         net.send(&packet, recording);
     }
 
-    fn write_rows<S: Sink>(&mut self, now_ns: u64, recording: &mut Recording<S>) {
+    fn write_rows(&mut self, now_ns: u64, recording: &mut AnyRecording<'_>) {
         while let Some(outcome) = self.probes.settled(now_ns) {
             recording.probe(self.name, outcome);
         }

@@ -1,7 +1,7 @@
 //! The traffic of a scenario: creates it, and dispatches events to it.
 
 use bufferscope_programs::{ConnectionEvents, Programs};
-use bufferscope_records::{FlowRow, Sink};
+use bufferscope_records::FlowRow;
 use bufferscope_scenario::Scenario;
 
 use super::connection::Id;
@@ -11,7 +11,7 @@ use super::setup::Setup;
 use super::streams::{Streams, World};
 use crate::network::Network;
 use crate::network::packet::{Body, Datagram, Echo};
-use crate::observation::recording::Recording;
+use crate::observation::recording::AnyRecording;
 use crate::timer_slots::TimerSlots;
 
 /// All traffic, by its index in the scenario.
@@ -27,12 +27,12 @@ enum Source {
 }
 
 impl TrafficSources {
-    pub(crate) fn new<S: Sink>(
+    pub(crate) fn new(
         scenario: &Scenario,
         seed: u64,
         slots: TimerSlots,
         net: &mut Network,
-        recording: &mut Recording<S>,
+        recording: &mut AnyRecording<'_>,
     ) -> Self {
         let mut sources = Self(Vec::new());
         sources.add(scenario, seed, slots, net, recording);
@@ -40,13 +40,13 @@ impl TrafficSources {
     }
 
     /// Adds the entries of the scenario's traffic that do not exist yet. They follow the existing ones.
-    pub(crate) fn add<S: Sink>(
+    pub(crate) fn add(
         &mut self,
         scenario: &Scenario,
         seed: u64,
         slots: TimerSlots,
         net: &mut Network,
-        recording: &mut Recording<S>,
+        recording: &mut AnyRecording<'_>,
     ) {
         let ports = scenario.server_ports();
         for (index, (traffic, &port)) in scenario.traffic.iter().zip(&ports).enumerate().skip(self.0.len()) {
@@ -57,7 +57,7 @@ impl TrafficSources {
     }
 
     /// It is time for a planned action of an entry of traffic.
-    pub(crate) fn begin<S: Sink>(&mut self, traffic: u32, world: &mut World<'_, S>) {
+    pub(crate) fn begin(&mut self, traffic: u32, world: &mut World<'_>) {
         match self.source(traffic) {
             Source::Ping(ping) => ping.begin(world.net, world.recording),
             Source::Streams(streams) => streams.begin(world),
@@ -66,7 +66,7 @@ impl TrafficSources {
     }
 
     /// An entry of traffic must stop, or one of its awaited items may have timed out.
-    pub(crate) fn end<S: Sink>(&mut self, traffic: u32, world: &mut World<'_, S>) {
+    pub(crate) fn end(&mut self, traffic: u32, world: &mut World<'_>) {
         match self.source(traffic) {
             Source::Ping(ping) => ping.time_out(world.net, world.recording),
             Source::Streams(streams) => streams.stop(world),
@@ -84,7 +84,7 @@ impl TrafficSources {
     }
 
     /// From now on an entry of unbounded flows has this many of them.
-    pub(crate) fn set_flows<S: Sink>(&mut self, traffic: u32, flows: u32, world: &mut World<'_, S>) {
+    pub(crate) fn set_flows(&mut self, traffic: u32, flows: u32, world: &mut World<'_>) {
         if let Source::Streams(streams) = self.source(traffic) {
             streams.set_flows(flows, world);
         }
@@ -92,29 +92,24 @@ impl TrafficSources {
 
     /// Passes the events of a connection to its programs.
     #[cold]
-    pub(crate) fn notify<S: Sink>(&mut self, id: Id, events: ConnectionEvents, world: &mut World<'_, S>) {
+    pub(crate) fn notify(&mut self, id: Id, events: ConnectionEvents, world: &mut World<'_>) {
         if let Source::Streams(streams) = self.source(id.traffic) {
             streams.on_events(id.number, events, world);
         }
     }
 
     /// An echo message has arrived at its destination.
-    pub(crate) fn receive_echo<S: Sink>(&mut self, echo: Echo, net: &mut Network, recording: &mut Recording<S>) {
+    pub(crate) fn receive_echo(&mut self, echo: Echo, net: &mut Network, recording: &mut AnyRecording<'_>) {
         self.ping(echo).receive(echo, net, recording);
     }
 
     /// A datagram has arrived at its destination.
-    pub(crate) fn receive_datagram<S: Sink>(
-        &mut self,
-        datagram: Datagram,
-        net: &mut Network,
-        recording: &mut Recording<S>,
-    ) {
+    pub(crate) fn receive_datagram(&mut self, datagram: Datagram, net: &mut Network, recording: &mut AnyRecording<'_>) {
         self.datagrams(datagram).receive(datagram, net, recording);
     }
 
     /// A packet was dropped on the way.
-    pub(crate) fn lose<S: Sink>(&mut self, body: &Body, net: &mut Network, recording: &mut Recording<S>) {
+    pub(crate) fn lose(&mut self, body: &Body, net: &mut Network, recording: &mut AnyRecording<'_>) {
         match body {
             Body::Echo(echo) => self.ping(*echo).lose(*echo, net, recording),
             Body::Datagram(datagram) => self.datagrams(*datagram).lose(*datagram, net, recording),
@@ -124,7 +119,7 @@ impl TrafficSources {
     }
 
     /// Samples the flows that are tracked by their traffic; returns how many were sampled.
-    pub(crate) fn sample<S: Sink>(&self, now_ns: u64, recording: &mut Recording<S>) -> u64 {
+    pub(crate) fn sample(&self, now_ns: u64, recording: &mut AnyRecording<'_>) -> u64 {
         let sample = |source: &Source| match source {
             Source::Datagrams(datagrams) => datagrams.sample(now_ns, recording),
             Source::Ping(_) | Source::Streams(_) => 0,
@@ -142,7 +137,7 @@ impl TrafficSources {
     }
 
     /// Records everything that has not completed within the duration.
-    pub(crate) fn give_up<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
+    pub(crate) fn give_up(&mut self, net: &mut Network, recording: &mut AnyRecording<'_>) {
         self.give_up_transfers(recording);
         for source in &mut self.0 {
             if let Source::Datagrams(datagrams) = source {
@@ -161,7 +156,7 @@ impl TrafficSources {
     }
 
     /// Records the transfers that have not completed, oldest first.
-    fn give_up_transfers<S: Sink>(&mut self, recording: &mut Recording<S>) {
+    fn give_up_transfers(&mut self, recording: &mut AnyRecording<'_>) {
         let mut unfinished = Vec::new();
         for source in &mut self.0 {
             if let Source::Streams(streams) = source {

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use bufferscope_programs::{self as programs, Ask, ConnectionEvents, Sockets, StreamProgram, Transfer};
-use bufferscope_records::{Name, Sink, TransferRow};
+use bufferscope_records::{Name, TransferRow};
 use bufferscope_scenario::{NodeIndex, Sending};
 
 use super::connection::{Connection, Id, Opening};
@@ -11,7 +11,7 @@ use super::connections::Connections;
 use super::setup::Setup;
 use crate::network::packet::Role;
 use crate::network::{Account, Labels, Network};
-use crate::observation::recording::Recording;
+use crate::observation::recording::AnyRecording;
 use crate::random::{Random, Stream};
 use crate::tcp::{self, Egress, Timers};
 use crate::timer_slots::TimerSlots;
@@ -44,17 +44,16 @@ struct Opened {
 }
 
 /// The state outside the streams that a program's actions affect.
-#[derive(Debug)]
-pub(crate) struct World<'a, S: Sink> {
+pub(crate) struct World<'a> {
     pub(crate) connections: &'a mut Connections,
     pub(crate) net: &'a mut Network,
-    pub(crate) recording: &'a mut Recording<S>,
+    pub(crate) recording: &'a mut AnyRecording<'a>,
 }
 
 /// The sockets of a program.
-struct SimSockets<'a, 'b, S: Sink> {
+struct SimSockets<'a, 'b> {
     opened: &'a mut Opened,
-    world: &'a mut World<'b, S>,
+    world: &'a mut World<'b>,
 }
 
 impl Streams {
@@ -83,14 +82,14 @@ impl Streams {
     }
 
     /// It is time for a planned action.
-    pub(crate) fn begin<S: Sink>(&mut self, world: &mut World<'_, S>) {
+    pub(crate) fn begin(&mut self, world: &mut World<'_>) {
         let now_ns = world.net.now();
         let Ok(()) = self.program.on_time(now_ns, &mut SimSockets { opened: &mut self.opened, world });
         self.arm(world.net);
     }
 
     /// Handles the events of a connection.
-    pub(crate) fn on_events<S: Sink>(&mut self, number: u32, events: ConnectionEvents, world: &mut World<'_, S>) {
+    pub(crate) fn on_events(&mut self, number: u32, events: ConnectionEvents, world: &mut World<'_>) {
         let now_ns = world.net.now();
         let Ok(()) =
             self.program.on_events(now_ns, number, events, &mut SimSockets { opened: &mut self.opened, world });
@@ -98,7 +97,7 @@ impl Streams {
     }
 
     /// The traffic stops.
-    pub(crate) fn stop<S: Sink>(&mut self, world: &mut World<'_, S>) {
+    pub(crate) fn stop(&mut self, world: &mut World<'_>) {
         let Ok(()) = self.program.on_stop(&mut SimSockets { opened: &mut self.opened, world });
     }
 
@@ -111,7 +110,7 @@ impl Streams {
     }
 
     /// From now on there are this many flows.
-    pub(crate) fn set_flows<S: Sink>(&mut self, flows: u32, world: &mut World<'_, S>) {
+    pub(crate) fn set_flows(&mut self, flows: u32, world: &mut World<'_>) {
         let now_ns = world.net.now();
         let Ok(()) = self.program.set_flows(now_ns, flows, &mut SimSockets { opened: &mut self.opened, world });
         self.arm(world.net);
@@ -141,7 +140,7 @@ impl Opened {
     }
 }
 
-impl<S: Sink> SimSockets<'_, '_, S> {
+impl SimSockets<'_, '_> {
     /// The client of a connection acts, if the connection still exists.
     fn act(&mut self, number: u32, act: impl FnOnce(&mut Connection, u64, &mut dyn Egress)) {
         let id = Id { traffic: self.opened.traffic.0, number };
@@ -153,7 +152,7 @@ impl<S: Sink> SimSockets<'_, '_, S> {
     }
 }
 
-impl<S: Sink> Sockets for SimSockets<'_, '_, S> {
+impl Sockets for SimSockets<'_, '_> {
     type Error = Infallible;
 
     fn open(&mut self, opening: &programs::Opening) -> Result<(), Infallible> {

@@ -1,7 +1,7 @@
 //! Accounts for the events of a queue: counts and records packets, and frees those that were dropped. A host may also
 //! discard a packet.
 
-use bufferscope_records::{DropReason, Layer, Sink};
+use bufferscope_records::{DropReason, Layer};
 use bufferscope_scenario::Reason;
 
 use super::Network;
@@ -9,12 +9,12 @@ use super::packet::Body;
 use super::pool::PacketId;
 use super::qdisc::QdiscEvent;
 use super::routes::PortIndex;
-use crate::observation::recording::Recording;
+use crate::observation::recording::AnyRecording;
 
 impl Network {
     /// Does the bookkeeping for the events of a queue.
     #[inline(always)]
-    pub(super) fn settle_qdisc_events<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+    pub(super) fn settle_qdisc_events(&mut self, port: PortIndex, recording: &mut AnyRecording<'_>) {
         if !self.qdisc_events.0.is_empty() {
             self.settle_each_qdisc_event(port, recording);
         }
@@ -25,7 +25,7 @@ impl Network {
 
     /// Counts and records the packets that a queue dropped, marked, split off or copied, and frees the dropped ones.
     #[cold]
-    fn settle_each_qdisc_event<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+    fn settle_each_qdisc_event(&mut self, port: PortIndex, recording: &mut AnyRecording<'_>) {
         let mut qdisc_events = std::mem::take(&mut self.qdisc_events);
         for event in qdisc_events.0.drain(..) {
             self.work += 1;
@@ -53,7 +53,7 @@ impl Network {
 
     /// Counts, records and frees the packets that were lost on wires.
     #[cold]
-    fn settle_losses<S: Sink>(&mut self, recording: &mut Recording<S>) {
+    fn settle_losses(&mut self, recording: &mut AnyRecording<'_>) {
         for (port, packet) in std::mem::take(&mut self.lost_on_wires) {
             self.work += 1;
             self.show_drop(packet, port, Reason::NETEM_LOSS.word);
@@ -109,12 +109,12 @@ impl Network {
         }
     }
 
-    pub(super) fn record_drop_or_mark<S: Sink>(
+    pub(super) fn record_drop_or_mark(
         &self,
         layer: (PortIndex, Layer),
         packet: PacketId,
         reason: Reason,
-        recording: &mut Recording<S>,
+        recording: &mut AnyRecording<'_>,
     ) {
         let header = self.pool.header(packet);
         let flow = self.flows[header.flow as usize].name;

@@ -26,7 +26,7 @@ pub(crate) mod wifi;
 pub(crate) mod xmit;
 
 use bufferscope_programs::Uniform;
-use bufferscope_records::{Name, Sink};
+use bufferscope_records::Name;
 use bufferscope_scenario::{self as scenario, NodeIndex, Scenario};
 
 pub(crate) use self::flow::{Account, Flow, Labels};
@@ -42,7 +42,7 @@ use self::wifi::Medium;
 use self::xmit::Xmit;
 use crate::SimError;
 use crate::event_queue::EventQueue;
-use crate::observation::recording::Recording;
+use crate::observation::recording::AnyRecording;
 use crate::random::{Random, Stream};
 use crate::timer_slots::TimerSlots;
 use crate::timers::Timers;
@@ -176,7 +176,7 @@ impl Network {
     }
 
     /// A host sends a packet. Returns what the host's port did with it.
-    pub(crate) fn send<S: Sink>(&mut self, packet: &Outbound, recording: &mut Recording<S>) -> Xmit {
+    pub(crate) fn send(&mut self, packet: &Outbound, recording: &mut AnyRecording<'_>) -> Xmit {
         let flow = &mut self.flows[packet.flow as usize];
         flow.sent += 1;
         self.work += 1;
@@ -211,7 +211,7 @@ impl Network {
 
     /// Passes a packet to a port. Returns what the port did with it.
     #[inline]
-    pub(crate) fn forward<S: Sink>(&mut self, packet: PacketId, port: PortIndex, recording: &mut Recording<S>) -> Xmit {
+    pub(crate) fn forward(&mut self, packet: PacketId, port: PortIndex, recording: &mut AnyRecording<'_>) -> Xmit {
         let now_ns = self.now();
         let below = self.ports[port as usize].below(now_ns);
         if below != Below::Wire {
@@ -244,7 +244,7 @@ impl Network {
     }
 
     /// The link of a port is no longer stopped: packets are waiting for it, or a ring has to know.
-    pub(crate) fn link_restarts<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+    pub(crate) fn link_restarts(&mut self, port: PortIndex, recording: &mut AnyRecording<'_>) {
         if self.ports[port as usize].ring.is_some() {
             self.device_acts(port, recording);
             self.settle_qdisc_events(port, recording);
@@ -255,7 +255,7 @@ impl Network {
     }
 
     /// A port's queue may have a packet for the layer below again, after it answered *not before now*.
-    pub(crate) fn queue_is_due<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+    pub(crate) fn queue_is_due(&mut self, port: PortIndex, recording: &mut AnyRecording<'_>) {
         let now_ns = self.now();
         if self.ports[port as usize].ring.is_some() {
             self.fill_ring(port, recording);
@@ -267,7 +267,7 @@ impl Network {
     }
 
     /// The timer of a port's queue is due.
-    pub(crate) fn timer_is_due<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+    pub(crate) fn timer_is_due(&mut self, port: PortIndex, recording: &mut AnyRecording<'_>) {
         let now_ns = self.now();
         let queue = self.ports[port as usize].queue.as_mut().expect("only queues have timers");
         queue.on_timer(now_ns, &mut self.pool, &mut self.qdisc_events);
@@ -285,7 +285,7 @@ impl Network {
 
     /// Passes the next packet of a port's queue to its link, which is not stopped. Returns the packet, if there is one.
     #[inline]
-    fn send_next<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) -> Option<PacketId> {
+    fn send_next(&mut self, port: PortIndex, recording: &mut AnyRecording<'_>) -> Option<PacketId> {
         let now_ns = self.now();
         match self.ports[port as usize].send_next(now_ns, &mut self.pool, &mut self.qdisc_events) {
             Dequeued::Packet(sent) => {
@@ -382,7 +382,7 @@ impl Network {
 
     /// Changes the queueing discipline of a port, or its parameters. At time 0, the result is the same as if the
     /// network had been built with it.
-    pub(crate) fn change_queue<S: Sink>(&mut self, port: PortIndex, to: Qdisc, recording: &mut Recording<S>) {
+    pub(crate) fn change_queue(&mut self, port: PortIndex, to: Qdisc, recording: &mut AnyRecording<'_>) {
         let now_ns = self.now();
         if let Some(queue) = &mut self.ports[port as usize].queue {
             if now_ns == 0 {

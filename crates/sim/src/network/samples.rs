@@ -1,16 +1,16 @@
 //! Rows of the records about the ports: the rates of their links, and what is in each of their layers.
 
-use bufferscope_records::{CapacityRow, Layer, Name, QueueRow, Sink};
+use bufferscope_records::{CapacityRow, Layer, Name, QueueRow};
 use bufferscope_scenario::RateStep;
 
 use super::Network;
 use super::pool::Backlog;
 use super::routes::PortIndex;
-use crate::observation::recording::Recording;
+use crate::observation::recording::AnyRecording;
 
 impl Network {
     /// Records the rates that the ports' links have had up to now, in order of time.
-    pub(crate) fn record_rates<S: Sink>(&mut self, recording: &mut Recording<S>) {
+    pub(crate) fn record_rates(&mut self, recording: &mut AnyRecording<'_>) {
         let now_ns = self.now();
         let mut rows: Vec<CapacityRow> = Vec::new();
         for (index, port) in self.ports.iter_mut().enumerate() {
@@ -23,7 +23,7 @@ impl Network {
     }
 
     /// Samples every layer of every port.
-    pub(crate) fn sample_queues<S: Sink>(&mut self, recording: &mut Recording<S>) {
+    pub(crate) fn sample_queues(&mut self, recording: &mut AnyRecording<'_>) {
         let now_ns = self.now();
         for (index, port) in self.ports.iter().enumerate() {
             let name = recording.port(index as PortIndex);

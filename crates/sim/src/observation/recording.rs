@@ -8,13 +8,16 @@ use bufferscope_scenario::{PortIndex, Scenario, SojournDetail};
 
 /// The recorder, and the state that is needed to write its rows.
 #[derive(Debug)]
-pub(crate) struct Recording<S: Sink> {
-    pub(crate) recorder: Recorder<S>,
+pub(crate) struct Recording<S: Sink + ?Sized> {
     ports: Vec<Name>,
     sojourns: Sojourns,
     /// Start of the second whose sojourn times are being collected.
     second_ns: u64,
+    pub(crate) recorder: Recorder<S>,
 }
+
+/// The recording as the network and the hosts see it, which do not depend on the destination of the records.
+pub(crate) type AnyRecording<'s> = Recording<dyn Sink + 's>;
 
 #[derive(Debug)]
 enum Sojourns {
@@ -42,9 +45,11 @@ impl<S: Sink> Recording<S> {
             }
             SojournDetail::Packets => Sojourns::Packets,
         };
-        Self { recorder, ports, sojourns, second_ns: 0 }
+        Self { ports, sojourns, second_ns: 0, recorder }
     }
+}
 
+impl<S: Sink + ?Sized> Recording<S> {
     /// The name of a port.
     pub(crate) fn port(&self, port: PortIndex) -> Name {
         self.ports[port as usize]

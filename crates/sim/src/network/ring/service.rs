@@ -1,7 +1,5 @@
 //! How packets get from a discipline into a ring, and from the ring onto the link.
 
-use bufferscope_records::Sink;
-
 use super::{Begun, Report};
 use crate::network::Network;
 use crate::network::packet::Body;
@@ -10,11 +8,11 @@ use crate::network::port::Port;
 use crate::network::qdisc::Dequeued;
 use crate::network::routes::PortIndex;
 use crate::network::tap::Hook;
-use crate::observation::recording::Recording;
+use crate::observation::recording::AnyRecording;
 
 impl Network {
     /// Passes packets of a port's queue to its ring, as long as the queue is not stopped.
-    pub(in crate::network) fn fill_ring<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+    pub(in crate::network) fn fill_ring(&mut self, port: PortIndex, recording: &mut AnyRecording<'_>) {
         let now_ns = self.now();
         loop {
             let Port { queue: Some(queue), ring: Some(ring), .. } = &mut self.ports[port as usize] else { return };
@@ -44,7 +42,7 @@ impl Network {
     }
 
     /// The device begins to send the next packet of its ring, if it sends none. If its link accepts none now, it waits.
-    fn begin_frame<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+    fn begin_frame(&mut self, port: PortIndex, recording: &mut AnyRecording<'_>) {
         let now_ns = self.now();
         let Port { ring: Some(ring), link, .. } = &mut self.ports[port as usize] else { return };
         if ring.is_sending() || ring.waiting().is_empty() {
@@ -80,7 +78,7 @@ impl Network {
     }
 
     /// The device of a port with a ring has sent a packet, or its link restarts.
-    pub(in crate::network) fn device_acts<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+    pub(in crate::network) fn device_acts(&mut self, port: PortIndex, recording: &mut AnyRecording<'_>) {
         let now_ns = self.now();
         let Some(ring) = &mut self.ports[port as usize].ring else { return };
         if !ring.is_sending() {
@@ -97,7 +95,7 @@ impl Network {
     }
 
     /// The device of a port with a ring reports what it has sent. The driver frees it, and takes more from the queue.
-    pub(crate) fn free_sent<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+    pub(crate) fn free_sent(&mut self, port: PortIndex, recording: &mut AnyRecording<'_>) {
         let now_ns = self.now();
         let mut bytes = 0;
         let Some(ring) = &mut self.ports[port as usize].ring else { return };

@@ -33,7 +33,7 @@ mod window;
 
 use std::collections::VecDeque;
 
-use bufferscope_records::{Layer, Sink};
+use bufferscope_records::Layer;
 use bufferscope_scenario::{Aggregate as Limits, NodeIndex, Reason, Scenario, WifiQueueing};
 
 use self::airtime::Phy;
@@ -47,7 +47,7 @@ use super::port::Port;
 use super::qdisc::Dequeued;
 use super::routes::{PortIndex, Routes, Step};
 use super::tap::Hook;
-use crate::observation::recording::Recording;
+use crate::observation::recording::AnyRecording;
 use crate::random::{Random, Stream};
 
 /// Aggregates of a sender that the hardware has at most (`ATH_AGGR_MIN_QDEPTH`).
@@ -159,7 +159,7 @@ pub(super) fn media(
 
 impl Network {
     /// A port on the air may have packets to send that it did not have before.
-    pub(super) fn radio_has_packets<S: Sink>(&mut self, port: PortIndex, recording: &mut Recording<S>) {
+    pub(super) fn radio_has_packets(&mut self, port: PortIndex, recording: &mut AnyRecording<'_>) {
         let Some(radio) = &mut self.ports[port as usize].radio else { return };
         radio.is_held_back = false;
         let (index, sender, receiver) = (radio.medium, radio.sender, radio.receiver);
@@ -171,7 +171,7 @@ impl Network {
     }
 
     /// The event of a channel is due.
-    pub(crate) fn medium_is_due<S: Sink>(&mut self, index: u16, recording: &mut Recording<S>) {
+    pub(crate) fn medium_is_due(&mut self, index: u16, recording: &mut AnyRecording<'_>) {
         self.with_medium(index, |medium, net| match medium.air {
             Air::Idle { since_ns } => medium.begin(since_ns, net),
             Air::Busy => medium.end(net, recording),
@@ -187,7 +187,7 @@ impl Network {
 
 impl Medium {
     /// Gives the hardware of a sender as many aggregates as it takes.
-    fn fill<S: Sink>(&mut self, sender: u16, net: &mut Network, recording: &mut Recording<S>) {
+    fn fill(&mut self, sender: u16, net: &mut Network, recording: &mut AnyRecording<'_>) {
         if let Some(most) = self.fifo_packets {
             self.refill(sender, most, net, recording);
         }
@@ -204,7 +204,7 @@ impl Medium {
     }
 
     /// The driver takes packets from the interface's queueing discipline.
-    fn refill<S: Sink>(&mut self, sender: u16, most: u32, net: &mut Network, recording: &mut Recording<S>) {
+    fn refill(&mut self, sender: u16, most: u32, net: &mut Network, recording: &mut AnyRecording<'_>) {
         let now_ns = net.now();
         let Sender { node, ports, held, scheduler, .. } = &mut self.senders[usize::from(sender)];
         let interface = ports[0];
@@ -230,12 +230,12 @@ impl Medium {
     }
 
     /// Makes an aggregate for a receiver.
-    fn aggregate<S: Sink>(
+    fn aggregate(
         &mut self,
         receiver: Number,
         port: PortIndex,
         net: &mut Network,
-        recording: &mut Recording<S>,
+        recording: &mut AnyRecording<'_>,
     ) -> Option<Aggregate> {
         let now_ns = net.now();
         let phy = Phy::at(net.ports[port as usize].link.rate_bps(now_ns)?);
@@ -299,7 +299,7 @@ impl Medium {
     }
 
     /// The last bit of the data was sent.
-    fn end<S: Sink>(&mut self, net: &mut Network, recording: &mut Recording<S>) {
+    fn end(&mut self, net: &mut Network, recording: &mut AnyRecording<'_>) {
         let collide = self.on_air.len() > 1;
         let mut silence_ns = 0;
         for index in std::mem::take(&mut self.on_air) {
@@ -316,13 +316,13 @@ impl Medium {
 
     /// Finds out which frames of an aggregate have arrived, and passes those on that are in order. Returns whether
     /// any has.
-    fn conclude<S: Sink>(
+    fn conclude(
         &mut self,
         index: u16,
         aggregate: Aggregate,
         collides: bool,
         net: &mut Network,
-        recording: &mut Recording<S>,
+        recording: &mut AnyRecording<'_>,
     ) -> bool {
         let Aggregate { receiver, tag, data_ns, .. } = aggregate;
         let (now_ns, random) = (net.now(), &mut self.random);
@@ -373,7 +373,7 @@ impl Medium {
 }
 
 /// Takes the next packet of a port's queue.
-fn take<S: Sink>(port: PortIndex, net: &mut Network, recording: &mut Recording<S>) -> Option<PacketId> {
+fn take(port: PortIndex, net: &mut Network, recording: &mut AnyRecording<'_>) -> Option<PacketId> {
     let now_ns = net.now();
     let queue = net.ports[port as usize].queue.as_mut()?;
     match queue.dequeue(now_ns, &mut net.pool, &mut net.qdisc_events) {
