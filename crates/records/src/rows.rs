@@ -1,5 +1,7 @@
 //! The rows of every table; their fields, in order, are the table's columns.
 
+use std::fmt::Debug;
+
 use arrow_array::ArrayRef;
 use arrow_schema::Field;
 
@@ -13,18 +15,30 @@ use crate::value::{
 /// A row type: one table's columns.
 pub(crate) trait Row: Copy {
     const TABLE: Table;
+    /// The rows that are not in a batch yet.
+    type Columns: Columns<Row = Self>;
 
     fn fields() -> Vec<Field>;
     /// The columns that hold only certain words, and these.
     fn words() -> Vec<(&'static str, &'static [&'static str])>;
-    fn columns(rows: &[Self], names: &Names) -> Vec<ArrayRef>;
 }
 
-/// Declares a row and, from the same list of fields, its table's schema and columns.
+/// Rows, column by column: a row is written once, and a column becomes an array without touching the others.
+pub(crate) trait Columns: Debug + Default {
+    type Row: Row<Columns = Self>;
+
+    fn push(&mut self, row: Self::Row);
+    /// The number of rows.
+    fn rows(&self) -> usize;
+    fn clear(&mut self);
+    fn arrays(&self, names: &Names) -> Vec<ArrayRef>;
+}
+
+/// Declares a row and, from the same list of fields, the columns of its table and the schema.
 macro_rules! row {
     (
         $(#[$doc:meta])*
-        $name:ident in $table:ident { $($(#[$field_doc:meta])* $field:ident: $kind:ty,)* }
+        $name:ident as $columns:ident in $table:ident { $($(#[$field_doc:meta])* $field:ident: $kind:ty,)* }
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +48,7 @@ macro_rules! row {
 
         impl Row for $name {
             const TABLE: Table = Table::$table;
+            type Columns = $columns;
 
             fn fields() -> Vec<Field> {
                 vec![$(Field::new(stringify!($field), <$kind>::DATA_TYPE, <$kind>::NULLABLE)),*]
@@ -45,9 +60,34 @@ macro_rules! row {
                     .filter_map(|(column, words)| Some((column, words?)))
                     .collect()
             }
+        }
 
-            fn columns(rows: &[Self], names: &Names) -> Vec<ArrayRef> {
-                vec![$(<$kind>::array(rows.iter().map(|row| row.$field), names)),*]
+        #[derive(Debug, Default)]
+        pub(crate) struct $columns {
+            $($field: Vec<<$kind as Value>::Stored>,)*
+            rows: usize,
+        }
+
+        impl Columns for $columns {
+            type Row = $name;
+
+            #[inline]
+            fn push(&mut self, row: $name) {
+                $(self.$field.push(row.$field.stored());)*
+                self.rows += 1;
+            }
+
+            fn rows(&self) -> usize {
+                self.rows
+            }
+
+            fn clear(&mut self) {
+                $(self.$field.clear();)*
+                self.rows = 0;
+            }
+
+            fn arrays(&self, names: &Names) -> Vec<ArrayRef> {
+                vec![$(<$kind>::array(&self.$field, names)),*]
             }
         }
     };
@@ -55,7 +95,7 @@ macro_rules! row {
 
 row! {
     /// One probe sent, or one packet of a call or a game. A lost probe or packet has a row, too.
-    ProbeRow in Probes {
+    ProbeRow as ProbeColumns in Probes {
         /// The entry of traffic that sent it. For a call or a game, the stream: `<traffic>/1` from its `from`, `<traffic>/2` from
         /// its `to`.
         probe: Name,
@@ -81,7 +121,7 @@ row! {
     /// A flow over UDP has no window and no acknowledgements. Its `delivered_bytes` are the bytes that have arrived,
     /// and its `lost` datagrams are those that the receiver has found missing. Quantities without an equivalent are
     /// `None`.
-    FlowRow in Flows {
+    FlowRow as FlowColumns in Flows {
         /// When the sample was taken.
         t_ns: u64,
         /// `<traffic>/<number>`, numbers from 1.
@@ -180,7 +220,7 @@ impl FlowRow {
 
 row! {
     /// One sample of the contents of one layer of a port.
-    QueueRow in Queues {
+    QueueRow as QueueColumns in Queues {
         /// When the sample was taken.
         t_ns: u64,
         /// `<from>><to>`, as in `r1>h2`.
@@ -214,7 +254,7 @@ row! {
 
 row! {
     /// One packet dropped or marked.
-    DropRow in Drops {
+    DropRow as DropColumns in Drops {
         /// When it happened. For a drop derived from a counter, when the sample that found it was taken.
         t_ns: u64,
         /// The port where it happened.
@@ -234,7 +274,7 @@ row! {
 
 row! {
     /// One object fetched or sent.
-    TransferRow in Transfers {
+    TransferRow as TransferColumns in Transfers {
         /// The entry of traffic it belongs to.
         traffic: Name,
         /// The connection that carried it. All look-ups of an entry of traffic have the same.
@@ -254,7 +294,7 @@ row! {
     ///
     /// With histograms, these are all packets of one bucket of a [`SojournHistogram`](crate::SojournHistogram) that
     /// left within one second. Packet by packet, it is a single packet.
-    SojournRow in Sojourns {
+    SojournRow as SojournColumns in Sojourns {
         /// Start of the second in which they left. Packet by packet, the time at which the packet left.
         t_ns: u64,
         /// The port.
@@ -270,7 +310,7 @@ row! {
 
 row! {
     /// The rate of a port's link from a time on: the first, and each change.
-    CapacityRow in Capacity {
+    CapacityRow as CapacityColumns in Capacity {
         /// The time from which the rate applies; 0 for the first.
         t_ns: u64,
         /// The port. A port without a rate has no row.
@@ -282,7 +322,7 @@ row! {
 
 row! {
     /// What a test of the path's buffers observed in one direction.
-    EstimateRow in Estimates {
+    EstimateRow as EstimateColumns in Estimates {
         /// The entry of traffic that made the test.
         traffic: Name,
         /// The direction in which the large packets went, as seen from the client.
@@ -305,7 +345,7 @@ row! {
 
 row! {
     /// One round-trip time that a capture shows: of one half of the path.
-    RoundTripRow in RoundTrips {
+    RoundTripRow as RoundTripColumns in RoundTrips {
         /// When the answer passed the vantage point.
         t_ns: u64,
         /// The flow.
@@ -321,7 +361,7 @@ row! {
 
 row! {
     /// One retransmitted segment.
-    RetransmissionRow in Retransmissions {
+    RetransmissionRow as RetransmissionColumns in Retransmissions {
         /// When.
         t_ns: u64,
         /// The flow.
@@ -338,7 +378,7 @@ row! {
 row! {
     /// One packet whose times at two places are known: captured at two vantage points, or a probe of a live
     /// measurement, which goes with the data on its way to the server and with the acknowledgements on its way back.
-    OneWayRow in OneWay {
+    OneWayRow as OneWayColumns in OneWay {
         /// When it passed the first of them. For both ways of a probe, when the client sent it.
         t_ns: u64,
         /// The flow.
@@ -353,7 +393,7 @@ row! {
 
 row! {
     /// One probe of a live measurement that was to reach only a hop of the path, because its TTL was limited.
-    HopRow in Hops {
+    HopRow as HopColumns in Hops {
         /// When it was sent.
         t_ns: u64,
         /// The end that sent it. Hops are counted from this end.
@@ -374,7 +414,7 @@ row! {
 
 row! {
     /// One stay of a packet in one of its sender's own queues, from the kernel's timestamps.
-    StageRow in Stages {
+    StageRow as StageColumns in Stages {
         /// When the packet entered the queue.
         t_ns: u64,
         /// The end that sent the packet.

@@ -1,5 +1,6 @@
 //! The values that a cell can hold, and how a column of them becomes an Arrow array.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use arrow_array::builder::StringBuilder;
@@ -14,52 +15,88 @@ pub(crate) trait Value: Copy {
     const NULLABLE: bool;
     /// The words of a column that has only these.
     const WORDS: Option<&'static [&'static str]> = None;
+    /// The form in which a value is kept until its column becomes an array.
+    type Stored: Copy + Debug;
 
-    fn array(values: impl Iterator<Item = Self>, names: &Names) -> ArrayRef;
+    fn stored(self) -> Self::Stored;
+    fn array(column: &[Self::Stored], names: &Names) -> ArrayRef;
 }
 
 impl Value for u64 {
     const DATA_TYPE: DataType = DataType::Int64;
     const NULLABLE: bool = false;
+    type Stored = i64;
 
-    fn array(values: impl Iterator<Item = Self>, _: &Names) -> ArrayRef {
-        Arc::new(Int64Array::from_iter_values(values.map(signed)))
+    #[inline]
+    fn stored(self) -> i64 {
+        signed(self)
     }
-}
 
-impl Value for Option<bool> {
-    const DATA_TYPE: DataType = DataType::Boolean;
-    const NULLABLE: bool = true;
-
-    fn array(values: impl Iterator<Item = Self>, _: &Names) -> ArrayRef {
-        Arc::new(values.collect::<BooleanArray>())
+    fn array(column: &[i64], _: &Names) -> ArrayRef {
+        Arc::new(Int64Array::from(column.to_vec()))
     }
 }
 
 impl Value for Option<u64> {
     const DATA_TYPE: DataType = DataType::Int64;
     const NULLABLE: bool = true;
+    type Stored = i64;
 
-    fn array(values: impl Iterator<Item = Self>, _: &Names) -> ArrayRef {
-        Arc::new(values.map(|value| value.map(signed)).collect::<Int64Array>())
+    #[inline]
+    fn stored(self) -> i64 {
+        self.map_or(NULL, signed)
+    }
+
+    fn array(column: &[i64], _: &Names) -> ArrayRef {
+        // Most of these columns have no null in most batches. Such a column is copied as a whole.
+        let has_nulls = column.iter().fold(0, |signs, value| signs | value) < 0;
+        Arc::new(if has_nulls {
+            column.iter().map(|&value| (value != NULL).then_some(value)).collect::<Int64Array>()
+        } else {
+            Int64Array::from(column.to_vec())
+        })
+    }
+}
+
+impl Value for Option<bool> {
+    const DATA_TYPE: DataType = DataType::Boolean;
+    const NULLABLE: bool = true;
+    type Stored = Self;
+
+    fn stored(self) -> Self {
+        self
+    }
+
+    fn array(column: &[Self], _: &Names) -> ArrayRef {
+        Arc::new(column.iter().copied().collect::<BooleanArray>())
     }
 }
 
 impl Value for Name {
     const DATA_TYPE: DataType = DataType::Utf8;
     const NULLABLE: bool = false;
+    type Stored = Self;
 
-    fn array(values: impl Iterator<Item = Self>, names: &Names) -> ArrayRef {
-        Arc::new(texts(values.map(Some), names))
+    fn stored(self) -> Self {
+        self
+    }
+
+    fn array(column: &[Self], names: &Names) -> ArrayRef {
+        Arc::new(texts(column.iter().copied().map(Some), names))
     }
 }
 
 impl Value for Option<Name> {
     const DATA_TYPE: DataType = DataType::Utf8;
     const NULLABLE: bool = true;
+    type Stored = Self;
 
-    fn array(values: impl Iterator<Item = Self>, names: &Names) -> ArrayRef {
-        Arc::new(texts(values, names))
+    fn stored(self) -> Self {
+        self
+    }
+
+    fn array(column: &[Self], names: &Names) -> ArrayRef {
+        Arc::new(texts(column.iter().copied(), names))
     }
 }
 
@@ -78,6 +115,9 @@ fn texts(values: impl Iterator<Item = Option<Name>>, names: &Names) -> StringArr
     }
     column.finish()
 }
+
+/// What is stored for a number that is not known. No number is negative.
+const NULL: i64 = -1;
 
 /// Columns are signed, as most readers expect. No quantity of a run comes near 2^63; if one did, it would be recorded
 /// as the largest number.
@@ -108,9 +148,14 @@ macro_rules! words {
             const DATA_TYPE: DataType = DataType::Utf8;
             const NULLABLE: bool = false;
             const WORDS: Option<&'static [&'static str]> = Some(&[$($word),*]);
+            type Stored = Self;
 
-            fn array(values: impl Iterator<Item = Self>, _: &Names) -> ArrayRef {
-                Arc::new(StringArray::from_iter_values(values.map(Self::as_str)))
+            fn stored(self) -> Self {
+                self
+            }
+
+            fn array(column: &[Self], _: &Names) -> ArrayRef {
+                Arc::new(StringArray::from_iter_values(column.iter().map(|word| word.as_str())))
             }
         }
 
@@ -118,9 +163,14 @@ macro_rules! words {
             const DATA_TYPE: DataType = DataType::Utf8;
             const NULLABLE: bool = true;
             const WORDS: Option<&'static [&'static str]> = <$name>::WORDS;
+            type Stored = Self;
 
-            fn array(values: impl Iterator<Item = Self>, _: &Names) -> ArrayRef {
-                Arc::new(values.map(|value| value.map($name::as_str)).collect::<StringArray>())
+            fn stored(self) -> Self {
+                self
+            }
+
+            fn array(column: &[Self], _: &Names) -> ArrayRef {
+                Arc::new(column.iter().map(|word| word.map($name::as_str)).collect::<StringArray>())
             }
         }
     };
@@ -196,9 +246,14 @@ impl DropReason {
 impl Value for DropReason {
     const DATA_TYPE: DataType = DataType::Utf8;
     const NULLABLE: bool = false;
+    type Stored = Self;
 
-    fn array(values: impl Iterator<Item = Self>, _: &Names) -> ArrayRef {
-        Arc::new(StringArray::from_iter_values(values.map(Self::as_str)))
+    fn stored(self) -> Self {
+        self
+    }
+
+    fn array(column: &[Self], _: &Names) -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(column.iter().map(|reason| reason.as_str())))
     }
 }
 
