@@ -314,8 +314,8 @@ impl<S: Sink> Simulation<S> {
     /// spaces them out.
     #[inline]
     fn arrivals(&mut self, port: PortIndex, on_progress: &mut OnProgress<'_>) -> Result<(), Stop> {
-        while let Some(packet) = self.net.next_arrival(port) {
-            match self.net.step(packet, port) {
+        while let Some((packet, step)) = self.net.next_arrival(port) {
+            match step {
                 Step::Forward(next) => {
                     self.net.forward(packet, next, &mut self.recording);
                 }

@@ -217,6 +217,14 @@ impl Network {
         if below != Below::Wire {
             self.show(packet, port, Hook::Qdisc);
         }
+        if below == Below::IdleLink
+            && let Some(end_ns) = self.ports[port as usize].bypass(packet, now_ns, &mut self.pool)
+        {
+            recording.sojourn(port, now_ns, 0);
+            self.propagate(packet, port, end_ns);
+            self.settle_qdisc_events(port, recording);
+            return Xmit::Left;
+        }
         let xmit = self.ports[port as usize].accept(packet, below, now_ns, &mut self.pool, &mut self.qdisc_events);
         let sent = match below {
             Below::Wire => {
@@ -317,16 +325,14 @@ impl Network {
     #[inline(always)]
     fn propagate(&mut self, packet: PacketId, port: PortIndex, end_ns: u64) {
         self.show(packet, port, Hook::Wire);
-        let latency_ns = match self.step(packet, port) {
+        let Port { link, to, .. } = &mut self.ports[port as usize];
+        let latency_ns = match self.routes.step(self.pool.header(packet).destination, *to) {
             Step::Deliver => self.hosts.below(HOST_LATENCY_NS),
             Step::Forward(_) => 0,
         };
-        let link = &mut self.ports[port as usize].link;
         if link.is_faulty() {
             self.propagate_or_lose(packet, port, end_ns, latency_ns);
-            return;
-        }
-        if let Some(at_ns) = link.propagate(packet, end_ns, latency_ns, &mut self.pool) {
+        } else if let Some(at_ns) = link.propagate(packet, end_ns, latency_ns, &mut self.pool) {
             self.events.schedule(self.slots.line(port), at_ns);
         }
     }
@@ -344,27 +350,23 @@ impl Network {
         }
     }
 
-    /// Takes a packet that arrives now off a port's delay line. If no packet has arrived, schedules the line's next
-    /// event.
+    /// Takes a packet that arrives now off a port's delay line, and says what the node there does with it. If no packet
+    /// has arrived, schedules the line's next event.
     #[inline]
-    pub(crate) fn next_arrival(&mut self, port: PortIndex) -> Option<PacketId> {
+    pub(crate) fn next_arrival(&mut self, port: PortIndex) -> Option<(PacketId, Step)> {
         let now_ns = self.now();
-        let link = &mut self.ports[port as usize].link;
-        let packet = link.arrival(now_ns, &self.pool);
-        if let Some(packet) = packet {
-            self.hops += 1;
-            self.work += 1;
-            self.show(packet, port, Hook::Arrived);
-        } else if let Some(at_ns) = link.next_arrival(&self.pool) {
-            self.events.schedule(self.slots.line(port), at_ns);
-        }
-        packet
-    }
-
-    /// What the node at the end of a port does with a packet.
-    #[inline]
-    pub(crate) fn step(&self, packet: PacketId, port: PortIndex) -> Step {
-        self.routes.step(self.pool.header(packet).destination, self.ports[port as usize].to)
+        let Port { link, to, .. } = &mut self.ports[port as usize];
+        let Some(packet) = link.arrival(now_ns, &self.pool) else {
+            if let Some(at_ns) = link.next_arrival(&self.pool) {
+                self.events.schedule(self.slots.line(port), at_ns);
+            }
+            return None;
+        };
+        let step = self.routes.step(self.pool.header(packet).destination, *to);
+        self.hops += 1;
+        self.work += 1;
+        self.show(packet, port, Hook::Arrived);
+        Some((packet, step))
     }
 
     /// The packet has reached its destination: frees it and returns its contents; `None` if its checksum is wrong.

@@ -96,6 +96,15 @@ impl Port {
         }
     }
 
+    /// Passes a packet to the link, which is idle, if the discipline has nothing to do with it. Returns when its last bit
+    /// is sent; `None` if the port has to [accept](Self::accept) it.
+    #[inline]
+    pub(crate) fn bypass(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool) -> Option<u64> {
+        encapsulate(packet, &self.encapsulation, pool);
+        let passes = self.queue.as_mut()?.bypass(packet, pool);
+        passes.then(|| self.link.send(now_ns, pool.header(packet).frame_bytes))
+    }
+
     /// Accepts a packet: puts it into the queue, which is above `below`, if there is one. Returns the result for the
     /// sender, as long as nothing has left the queue since.
     #[inline]
@@ -199,8 +208,8 @@ mod tests {
         )
     }
 
-    /// Passes a packet of 1500 bytes to the port.
-    fn offer(port: &mut Port, now_ns: u64, pool: &mut Pool, qdisc_events: &mut QdiscEvents) -> Option<Sent> {
+    /// A packet of 1500 bytes.
+    fn packet(pool: &mut Pool) -> PacketId {
         let header = Header {
             at_ns: 0,
             ip_bytes: 1500,
@@ -213,7 +222,12 @@ mod tests {
             class: TrafficClass::new(0, Ecn::NotEct),
             load: crate::network::packet::Load::of(1),
         };
-        let id = pool.insert(header, Body::Echo(Echo { ping: 0, seq: 0, kind: EchoKind::Request }));
+        pool.insert(header, Body::Echo(Echo { ping: 0, seq: 0, kind: EchoKind::Request }))
+    }
+
+    /// Passes a packet of 1500 bytes to the port.
+    fn offer(port: &mut Port, now_ns: u64, pool: &mut Pool, qdisc_events: &mut QdiscEvents) -> Option<Sent> {
+        let id = packet(pool);
         let below = port.below(now_ns);
         port.accept(id, below, now_ns, pool, qdisc_events);
         match below {
@@ -244,6 +258,35 @@ mod tests {
         assert_eq!(port.await_link(6), None, "one event is enough");
         let second = send(&mut port, 1_211_205, &mut pool, &mut qdisc_events).expect("one waits");
         assert_eq!((second.end_ns, second.sojourn_ns), (2_422_405, 1_211_199));
+    }
+
+    #[test]
+    fn a_packet_bypasses_only_an_empty_fifo_with_room_and_is_counted_and_sent_like_any_other() {
+        let pfifo = |limit_packets| scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets });
+        let bfifo = |limit_bytes| scenario::Qdisc::Bfifo(scenario::Bfifo { limit_bytes });
+        let codel = scenario::Qdisc::Codel(scenario::Codel {
+            limit_packets: 1000,
+            target_ns: 5_000_000,
+            interval_ns: 100_000_000,
+            ecn: false,
+            ce_threshold_ns: None,
+        });
+        for (queue, bypasses) in
+            [(pfifo(1), true), (pfifo(0), false), (bfifo(1514), true), (bfifo(1513), false), (codel, false)]
+        {
+            let (mut pool, mut qdisc_events) = (Pool::new(), QdiscEvents::default());
+            let mut port = port(queue);
+            let id = packet(&mut pool);
+            assert_eq!(port.bypass(id, 5, &mut pool), bypasses.then_some(1_211_205));
+            let counts = port.queue.as_ref().unwrap().counts;
+            let expected = if bypasses { (1, 1, 1514) } else { (0, 0, 0) };
+            assert_eq!((counts.arrived, counts.sent_packets, counts.sent_bytes), expected);
+            if bypasses {
+                assert!(offer(&mut port, 6, &mut pool, &mut qdisc_events).is_none(), "the link is busy");
+                let waiting = packet(&mut pool);
+                assert_eq!(port.bypass(waiting, 1_211_205, &mut pool), None, "another packet waits");
+            }
+        }
     }
 
     #[test]

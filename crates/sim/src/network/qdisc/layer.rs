@@ -45,6 +45,17 @@ impl QdiscLayer {
         }
     }
 
+    /// Counts a packet that need not wait, if the discipline lets it pass. Otherwise it has to be enqueued.
+    #[inline]
+    pub(crate) fn bypass(&mut self, packet: PacketId, pool: &Pool) -> bool {
+        let bypasses = self.stacked.is_none() && self.qdisc.can_bypass(packet, pool);
+        if bypasses {
+            self.counts.arrived += 1;
+            self.count_sent(packet, pool);
+        }
+        bypasses
+    }
+
     /// The discipline of the interface on top, if there is one.
     pub(crate) fn stacked(&self) -> Option<&Stacked> {
         self.stacked.as_deref()
@@ -60,10 +71,15 @@ impl QdiscLayer {
     pub(crate) fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued {
         let dequeued = self.qdisc.dequeue(now_ns, pool, events);
         if let Dequeued::Packet(packet) = dequeued {
-            self.counts.sent_packets += 1;
-            self.counts.sent_bytes += u64::from(pool.header(packet).frame_bytes);
+            self.count_sent(packet, pool);
         }
         dequeued
+    }
+
+    #[inline]
+    fn count_sent(&mut self, packet: PacketId, pool: &Pool) {
+        self.counts.sent_packets += 1;
+        self.counts.sent_bytes += u64::from(pool.header(packet).frame_bytes);
     }
 
     /// The layer below has not been stopped since that time, and has found nothing to take.

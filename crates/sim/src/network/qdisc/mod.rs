@@ -126,6 +126,12 @@ trait Discipline: Sized {
     /// Accepts or drops a packet. Returns what the kernel's `enqueue` would return to the sender.
     fn enqueue(&mut self, packet: PacketId, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Xmit;
 
+    /// Whether the discipline is empty and would pass this packet on at once, without any other effect. The layer below
+    /// can take such a packet directly (the kernel's `TCQ_F_CAN_BYPASS`).
+    fn can_bypass(&self, _packet: PacketId, _pool: &Pool) -> bool {
+        false
+    }
+
     /// Takes the next packet for the layer below out of the queue.
     fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued;
 

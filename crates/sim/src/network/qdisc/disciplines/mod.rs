@@ -47,6 +47,13 @@ macro_rules! disciplines {
             }
 
             #[inline]
+            pub(crate) fn can_bypass(&self, packet: PacketId, pool: &Pool) -> bool {
+                match self {
+                    $(Self::$name(q) => q.can_bypass(packet, pool),)+
+                }
+            }
+
+            #[inline]
             pub(crate) fn dequeue(&mut self, now_ns: u64, pool: &mut Pool, events: &mut QdiscEvents) -> Dequeued {
                 match self {
                     $(Self::$name(q) => q.dequeue(now_ns, pool, events),)+

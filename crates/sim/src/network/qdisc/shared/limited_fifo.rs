@@ -54,6 +54,11 @@ impl<P: Policy> Discipline for LimitedFifo<P> {
     }
 
     #[inline]
+    fn can_bypass(&self, packet: PacketId, pool: &Pool) -> bool {
+        self.queue.is_empty() && self.policy.fits(packet, &self.queue, pool)
+    }
+
+    #[inline]
     fn dequeue(&mut self, _now_ns: u64, pool: &mut Pool, _events: &mut QdiscEvents) -> Dequeued {
         self.queue.pop(pool).into()
     }
