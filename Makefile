@@ -94,7 +94,7 @@ test-properties: $(STAMPS)/run ## Run the property tests longer (CASES), and fuz
 	scripts/fuzz.sh $(FUZZ_SECONDS)
 
 test-recipes: export WHOLE_CATALOGUE = 1
-test-recipes: $(STAMPS)/extension ## Follow the recipes of CONTRIBUTING.md in copies, and compile the crates
+test-recipes: $(STAMPS)/extension ## Follow the recipes of CONTRIBUTING.md in copies, which are built and tested
 	@scripts/check-rust.sh
 	$(BIN)/python -m pytest tests/project/test_recipes.py tests/project/test_crate_recipes.py $(ARGS)
 

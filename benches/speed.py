@@ -1,17 +1,23 @@
-"""Measures the simulator's speed and memory, and those of ns-3 on the same scenario where it is installed.
+"""Measures the simulator's speed and memory, and those of ns-3 and htsim on the same scenario where they are at hand.
 
 A hop is one packet fully sent on one link. Both count hops, so hops per CPU second compare, whatever either calls an
 event. Then the simulator's speed with up to ten thousand flows, with and without samples of them and with one queueing
-discipline or another, of TCP and of UDP, as tables in Markdown and as charts.
+discipline or another, of TCP and of UDP, as tables in Markdown and as charts. `commit` adds a line to the table of
+instructions per hop by commit; every other run compares with the last line, and fails if the simulator became slower.
 """
 
 import argparse
+import csv
+import datetime
 import json
 import math
+import os
 import shutil
+import statistics
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -26,6 +32,14 @@ from bufferscope.figures import pictures, style
 ROOT = Path(__file__).parents[1]
 OURS = ["cargo", "run", "--quiet", "--release", "--locked", "-p", "bufferscope-sim", "--example", "bench", "--"]
 NS3 = ROOT / "target" / "ns3" / "bottleneck"
+HTSIM = ROOT / "target" / "htsim" / "dumbbell"
+BY_COMMIT = ROOT / "benches" / "speed-by-commit.csv"
+COUNTED = [("pfifo", 1), ("pfifo", 30), ("codel", 30), ("fq_codel", 30), ("cake", 30)]
+"""The cases of the table by commit: a discipline, and a number of TCP flows."""
+TOLERATED = 0.05
+"""A compiler or a library may take a few per cent more instructions, too."""
+COUNTED_SECONDS = (10, 20)
+"""Two durations. The difference between them has neither the beginning nor the end of a run."""
 DISCIPLINES = ["pfifo", "codel", "fq_codel", "cake"]
 """The simplest, and those with more to do for each packet: without a shaper, so that the link is the bottleneck."""
 FAIR = ["fq_codel", "fq_pie", "sfq", "fq", "cake"]
@@ -74,12 +88,19 @@ NONE = "-"
 
 def main() -> None:
     """Measure case after case and print a line as soon as it is there."""
-    parts = {"simulators": compare, "samples": by_samples, "disciplines": by_discipline}
+    parts: Mapping[str, Callable[[Extent], None]] = {
+        "simulators": compare,
+        "htsim": beside_htsim,
+        "samples": by_samples,
+        "disciplines": by_discipline,
+        "instructions": count_instructions,
+        "commit": partial(count_instructions, add=True),
+    }
     parser = argparse.ArgumentParser(description="Measures the simulator's speed and memory.")
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(parts)}; all by default")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(parts)}; all but the last by default")
     parser.add_argument("--short", action="store_true", help="try everything in some seconds, without a useful result")
     options = parser.parse_args()
-    extent, chosen = SHORT if options.short else WHOLE, options.parts or list(parts)
+    extent, chosen = SHORT if options.short else WHOLE, options.parts or list(parts)[:-1]
     if unknown := set(chosen) - set(parts):
         parser.error(f"unknown: {', '.join(sorted(unknown))}. Parts: {', '.join(parts)}")
     for part in chosen:
@@ -118,6 +139,75 @@ def compare(extent: Extent) -> None:
             times = written(speed(ours) / speed(theirs), ".0f")
             print(f"{'':16}{times} times as many hops per CPU second")
     print("MiB: growth of the largest resident set during the run.")
+
+
+def beside_htsim(extent: Extent) -> None:
+    """Print the CPU time of the same traffic on htsim: the median of alternating runs."""
+    if "HTSIM" not in os.environ:
+        print("\nTo compare with htsim: HTSIM=<a checkout of https://github.com/Broadcom/csg-htsim> make bench\n")
+        return
+    checkout = Path(os.environ["HTSIM"]).resolve()
+    subprocess.run(["make", "--silent", "--directory", ROOT / "benches" / "htsim", f"HTSIM={checkout}"], check=True)
+    print("\nCPU time with htsim, which has NewReno without SACK and without delayed ACKs, and records nothing\n")
+    print_header(["bufferscope, s", "htsim, s", "CPU time", "CPU time per hop"])
+    for flows, seconds in product(extent.compared_flows, [extent.compared_seconds]):
+        commands = [[*OURS, "pfifo", str(flows), str(seconds)], [str(HTSIM), str(flows), str(seconds)]]
+        rounds = [[measure(command) for command in commands] for _ in range(2 * extent.repeated + 1)]
+        ours, theirs = (statistics.median(each[index]["cpu_s"] for each in rounds) for index in (0, 1))
+        ours_hops, their_hops = (each["hops"] for each in rounds[0])
+        times = [ours / theirs, (ours / ours_hops) / (theirs / their_hops)] if theirs else [math.nan] * 2
+        print_row(flows, [f"{ours:.3f}", f"{theirs:.3f}", *(f"{written(ratio, '.2f')} times" for ratio in times)])
+
+
+def count_instructions(extent: Extent, *, add: bool = False) -> None:
+    """Print the instructions per hop beside those of the last commit in the table, and add them to it if asked to.
+
+    They hardly depend on the machine. If there are many more of them than before, the program fails.
+    """
+    if shutil.which("valgrind") is None:
+        print("\nTo count instructions, on Debian: apt-get install valgrind\n")
+        return
+    subprocess.run([*OURS, "pfifo", "1", "1"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    with BY_COMMIT.open(newline="", encoding="utf-8") as file:
+        before = list(csv.DictReader(file))[-1]
+    print(f"\nInstructions per hop, and beside {before['commit']}\n")
+    print("| qdisc, flows | instructions | change |\n|---|---|---|")
+    counts: dict[str, float] = {}
+    for qdisc, flows in COUNTED if extent is WHOLE else COUNTED[:1]:
+        case = f"{qdisc} {flows}"
+        counts[case] = instructions_per_hop(qdisc, flows)
+        change = counts[case] / float(before[case]) - 1
+        print(f"| {case} | {counts[case]:.0f} | {change:+.1%} |", flush=True)
+        if change > TOLERATED and not add:
+            raise SystemExit(f"{case} takes {change:.0%} more instructions per hop than {before['commit']}")
+    if add:
+        git = ["git", "describe", "--always", "--dirty", "--abbrev=8", "--exclude=*"]
+        commit = subprocess.run(git, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+        today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+        row = {"commit": commit, "date": today, **{case: f"{count:.0f}" for case, count in counts.items()}}
+        with BY_COMMIT.open("a", newline="", encoding="utf-8") as file:
+            csv.DictWriter(file, list(row), lineterminator="\n").writerow(row)
+
+
+def instructions_per_hop(qdisc: str, flows: int) -> float:
+    """The instructions that callgrind counts for a hop in steady state, writing the records included."""
+    program = str(ROOT / "target" / "release" / "examples" / "bench")
+    counted = []
+    for seconds in COUNTED_SECONDS:
+        command = [
+            "valgrind",
+            "--tool=callgrind",
+            "--callgrind-out-file=/dev/null",
+            program,
+            qdisc,
+            str(flows),
+            str(seconds),
+        ]
+        done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+        collected = next(line for line in done.stderr.splitlines() if "Collected" in line)
+        counted.append((int(collected.split()[-1]), json.loads(done.stdout)["hops"]))
+    (fewer, first), (more, second) = counted
+    return float((more - fewer) / (second - first))
 
 
 def build_ns3() -> bool:

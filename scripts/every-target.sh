@@ -60,7 +60,7 @@ running
 wait $!
 # With all crates, cargo has what `make test` built: for a single one it would build the crates below it with other features.
 try test-properties CRATES="--workspace --test it properties" CASES=20 FUZZ_SECONDS=1
-# `make test-python` has followed the others.
+# Whether the examples compile; `make test-slow` tests them too.
 try test-recipes ARGS="-k compiles"
 try test-busy BUSY=1 DISTURBED=agent
 # Last, because every target would install the packages again from requirements that are newer than their stamps.

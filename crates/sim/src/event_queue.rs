@@ -8,7 +8,7 @@
 //! in one integer, so a match is one comparison. The matches of a popped slot are replayed only after its owner has had
 //! the chance to set the slot again, as wires and delay lines do.
 //!
-//! The structure was chosen by measurement (`make bench ARGS=commit`; with `MOST_GROUPS` of 1, there are two trees and no
+//! The structure was chosen by measurement (`python benches/speed.py instructions`; with `MOST_GROUPS` of 1, there are two trees and no
 //! groups of one slot). A heap cannot move a timer that it holds, or mispredicts several times as many branches.
 //!
 //! Events of the same instant occur in the order in which they were scheduled, after those scheduled with
