@@ -20,6 +20,8 @@ ARGS   ?=
 # The number of processes that disturb `make test-busy`, and the target that they disturb.
 BUSY   ?= 8
 DISTURBED ?= test
+# Not empty: `make wheel` optimises the simulator with a profile of the catalogue's experiments, which takes twice as long.
+PROFILED ?=
 # Processes of pytest: one more than processors, because some tests wait for the time of a real path.
 WORKERS ?= $(shell n=$$(nproc); echo $$((n < 8 ? n + 1 : 8)))
 # How `make test-properties` tests: crates, cases of each property, and seconds of each fuzz target.
@@ -137,7 +139,7 @@ fmt: $(STAMPS)/check ## Format the sources and apply automatic fixes
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(STAMPS)/extension $(STAMPS)/explorer ## Measure speed and memory: of the simulator (and ns-3 if installed), many short runs, captures, the explorer
+bench: $(STAMPS)/extension $(STAMPS)/explorer ## Measure speed and memory: of the simulator (and ns-3 and htsim where they are), many short runs, captures, the explorer
 	@scripts/check-rust.sh
 	$(BIN)/python benches/speed.py $(ARGS)
 	$(BIN)/python benches/sweep.py $(ARGS)
@@ -153,7 +155,7 @@ explorer: $(STAMPS)/explorer ## Build the page that runs the simulator in a brow
 wheel: $(STAMPS)/agent $(STAMPS)/live $(STAMPS)/explorer $(STAMPS)/run ## Build a complete package, for `pip install dist/*.whl`
 	@mkdir -p python/bufferscope/bin
 	@PYTHONPATH=python $(BIN)/python -c 'from bufferscope.base.commit import commit; print(commit())' > python/bufferscope/bin/commit
-	$(BIN)/maturin build --release --locked --out dist
+	$(if $(PROFILED),scripts/profiling/wheel.sh $(BIN)/maturin $(BIN)/python,$(BIN)/maturin build --release --locked --out dist)
 
 docs: $(STAMPS)/extension $(STAMPS)/explorer $(STAMPS)/docs ## Build the documentation as a web site in site/
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -b html docs site
