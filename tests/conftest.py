@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,22 +27,27 @@ ROOT = Path(__file__).parents[1]
 
 GROUPS = {
     "tests/browser/": "one browser",
+    "tests/report/test_report.py": "one browser",
+    "tests/report/test_report_explained.py": "one browser",
     "tests/engines/test_host.py": "this machine's network in real time",
     "tests/engines/test_shell.py": "this machine's network in real time",
     "tests/engines/test_witnesses.py": "this machine's network in real time",
-    "tests/engines/test_guest_capture.py": "captures of guests",
     "tests/engines/test_live_path.py": "one live measurement",
     "tests/engines/test_fix_path.py": "one live measurement",
-    "tests/report/test_report.py": "one report",
-    "tests/report/test_report_explained.py": "one report",
-    "tests/project/test_crate_recipes.py": "one copy of the repository",
-    "tests/project/test_wheel.py": "one wheel",
 }
 """Tests that one process runs, by their files: they share something expensive, or would disturb one another."""
 
 
+@cache
+def _has_module_fixture(file: str) -> bool:
+    return 'scope="module"' in (ROOT / file).read_text(encoding="utf-8")
+
+
 def _group(nodeid: str) -> str:
-    return next((group for place, group in GROUPS.items() if nodeid.startswith(place)), nodeid)
+    """The group of a test; one process runs a file with a fixture of its module, so that this is created once."""
+    file = nodeid.partition("::")[0]
+    group = next((group for place, group in GROUPS.items() if file.startswith(place)), None)
+    return group or (file if _has_module_fixture(file) else nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Scheduling:
@@ -63,9 +69,13 @@ def _only_declared_programs(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _ctrl_c() -> None:
-    """Ctrl-C ends the programs that tests start, even if a shell ignores it for what it starts in the background."""
+def _signals() -> None:
+    """Ctrl-C ends the programs that tests start, even if a shell ignores it for what it starts in the background.
+
+    So does the loss of a terminal, which `nohup` ignores.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session", autouse=True)

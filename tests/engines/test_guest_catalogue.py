@@ -119,7 +119,7 @@ STACKED = ("lncc-qdisc", "lncc-surface", "lncc-bql")
 TABLES_WITH_ROWS = {"probes", "flows", "queues"}
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="session", autouse=True)
 def _built() -> None:
     build_guest()
 

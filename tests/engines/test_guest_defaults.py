@@ -97,7 +97,7 @@ def agree(discipline: str, key: str, ours: Any, reported: Any) -> bool:
     return bool(reported == (WORDS.get(ours, ours) if isinstance(ours, str) else ours))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def reported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """What a guest's kernel prints of each discipline; without those that it does not have."""
     build_guest()

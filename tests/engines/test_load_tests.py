@@ -93,7 +93,7 @@ def test_a_test_that_is_added_to_a_running_network_begins_then(tmp_path: Path) -
     assert run.probes.filter(pl.col("probe").str.starts_with("late."))["sent_ns"].ge(2_000_000_000).all()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def built() -> None:
     build_guest()
 

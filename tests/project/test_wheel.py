@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the agent that is in the wheel is Linux'")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("dist")
     written = ROOT / "python" / "bufferscope" / WRITTEN
@@ -38,7 +38,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program `bufferscope` of an environment with the wheel, and the packages it needs lent by this one."""
     home = tmp_path_factory.mktemp("environment")
