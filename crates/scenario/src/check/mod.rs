@@ -109,9 +109,9 @@ impl Shape {
             complete(tables);
         }
         // serde can read everything that fits the shape (a property test verifies that), so no user sees this message.
-        let read = read(value).map_err(|(path, error)| {
+        let read = T::deserialize(value).map_err(|error| {
             let found = format!("a value that can't be read ({error})");
-            Problem::new(path, found, "what the schema says")
+            Problem::new(String::new(), found, "what the schema says")
         })?;
         Ok((read, notes))
     }
@@ -150,18 +150,6 @@ impl Shape {
             Self::Anything => true,
         }
     }
-}
-
-/// Reads a value that fits its shape. An error comes with the path of the key.
-#[cfg(not(target_family = "wasm"))]
-fn read<T: DeserializeOwned>(value: Value) -> Result<T, (String, toml::de::Error)> {
-    serde_path_to_error::deserialize(value).map_err(|error| (error.path().to_string(), error.into_inner()))
-}
-
-/// The same without the path.
-#[cfg(target_family = "wasm")]
-fn read<T: DeserializeOwned>(value: Value) -> Result<T, (String, toml::de::Error)> {
-    T::deserialize(value).map_err(|error| (String::new(), error))
 }
 
 impl shape::Range {
