@@ -19,13 +19,14 @@ finish() {
 trap finish EXIT
 
 try() {
-    local output
+    local output start=$SECONDS
     output=$(mktemp --tmpdir="$scratch")
     say "make $*"
     make --no-print-directory "$@" >"$output" 2>&1 || {
         cat "$output" >&2
         fail "make $* failed" "its output is above"
     }
+    say "make $* took $((SECONDS - start)) s"
 }
 
 readonly short="--repeat 1 --out $scratch/results"
