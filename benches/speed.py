@@ -30,7 +30,9 @@ from bufferscope import _core
 from bufferscope.figures import pictures, style
 
 ROOT = Path(__file__).parents[1]
-OURS = ["cargo", "run", "--quiet", "--release", "--locked", "-p", "bufferscope-sim", "--example", "bench", "--"]
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+BUILD = ["cargo", "build", "--quiet", "--release", "--locked", "--bin=bufferscope-bench"]
+OURS = [str(TARGET / "release" / "bufferscope-bench")]
 NS3 = ROOT / "target" / "ns3" / "bottleneck"
 HTSIM = ROOT / "target" / "htsim" / "dumbbell"
 BY_COMMIT = ROOT / "benches" / "speed-by-commit.csv"
@@ -103,6 +105,8 @@ def main() -> None:
     extent, chosen = SHORT if options.short else WHOLE, options.parts or list(parts)[:-1]
     if unknown := set(chosen) - set(parts):
         parser.error(f"unknown: {', '.join(sorted(unknown))}. Parts: {', '.join(parts)}")
+    # With the extension's package, cargo has its crates already: for the other alone, they have fewer features.
+    subprocess.run([*BUILD, "--package=bufferscope-python", "--package=bufferscope-bench"], cwd=ROOT, check=True)
     for part in chosen:
         parts[part](extent)
 

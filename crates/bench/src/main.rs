@@ -1,4 +1,4 @@
-//! How fast the simulator is, and how much memory it takes: `cargo run --release -p bufferscope-sim --example bench`.
+//! How fast the simulator is, and how much memory it takes: `cargo run --release -p bufferscope-bench`.
 //!
 //! The scenario: 1 Gbit/s to a router and 100 Mbit/s from there, 20 ms of base RTT, long CUBIC flows or UDP flows of together
 //! 105 Mbit/s, 60 s; every record is streamed to Parquet files in a temporary directory. One line of JSON:
@@ -11,17 +11,18 @@
 //! the experiment, such as `sample.flows=1s`.
 
 use std::error::Error;
-use std::fs;
 use std::ops::ControlFlow;
+use std::path::Path;
+use std::{env, fs, process};
 
 use bufferscope_records::{ParquetSink, Recorder};
-use bufferscope_scenario::{Experiment, ExperimentError};
+use bufferscope_scenario::{Experiment, ExperimentError, Scenario};
 
 /// Of all UDP flows together, in payload.
 const UDP_BITS_PER_SECOND: u32 = 105_000_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1).peekable();
+    let mut arguments = env::args().skip(1).peekable();
     let qdisc = arguments.next().unwrap_or_else(|| "pfifo".to_owned());
     let flows = arguments.next().map_or(Ok(1), |flows| flows.parse())?;
     let seconds = arguments.next().map_or(Ok(60), |seconds| seconds.parse())?;
@@ -36,19 +37,34 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn measure(qdisc: &str, flows: u32, seconds: u32, traffic: &str, overrides: &[String]) -> Result<(), Box<dyn Error>> {
     let experiment = experiment(qdisc, flows, seconds, traffic, overrides)?;
     let scenario = &experiment.points()[0].scenario;
-    let directory = tempfile::tempdir()?;
-    let baseline_kib = reset_peak()?;
-    let start_ns = cpu_ns()?;
-    let recorder = Recorder::new(ParquetSink::create(directory.path())?);
-    let summary = bufferscope_sim::run(scenario, 1, recorder, &mut |_| ControlFlow::Continue(()))?;
-    let cpu_s = (cpu_ns()? - start_ns) as f64 / 1e9;
-    let peak_growth_kib = status_kib("VmHWM")?.saturating_sub(baseline_kib);
-    let (hops, events) = (summary.hops, summary.events);
+    let directory = env::temp_dir().join(format!("bufferscope-bench-{}", process::id()));
+    fs::create_dir(&directory)?;
+    let measured = simulate(scenario, &directory);
+    fs::remove_dir_all(&directory)?;
+    let Measured { hops, events, cpu_s, peak_growth_kib } = measured?;
     let rate = if cpu_s > 0.0 { format!("{:.0}", hops as f64 / cpu_s) } else { "null".to_owned() };
     println!(
         r#"{{"qdisc": "{qdisc}", "flows": {flows}, "seconds": {seconds}, "hops": {hops}, "events": {events}, "cpu_s": {cpu_s:.3}, "hops_per_cpu_s": {rate}, "peak_growth_kib": {peak_growth_kib}}}"#
     );
     Ok(())
+}
+
+/// One run.
+struct Measured {
+    hops: u64,
+    events: u64,
+    cpu_s: f64,
+    peak_growth_kib: u64,
+}
+
+fn simulate(scenario: &Scenario, directory: &Path) -> Result<Measured, Box<dyn Error>> {
+    let baseline_kib = reset_peak()?;
+    let start_ns = cpu_ns()?;
+    let recorder = Recorder::new(ParquetSink::create(directory)?);
+    let summary = bufferscope_sim::run(scenario, 1, recorder, &mut |_| ControlFlow::Continue(()))?;
+    let cpu_s = (cpu_ns()? - start_ns) as f64 / 1e9;
+    let peak_growth_kib = status_kib("VmHWM")?.saturating_sub(baseline_kib);
+    Ok(Measured { hops: summary.hops, events: summary.events, cpu_s, peak_growth_kib })
 }
 
 /// The dumbbell of `scripts/agreement` with other links and flows.
