@@ -7,8 +7,11 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import special, stats
 
 from bufferscope.stats.estimate import estimate, jain_index, percentile, weighted_percentile_of
+from bufferscope.stats.spread import reach
+from bufferscope.stats.student import quantile
 
 values = st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=60)
 
@@ -89,3 +92,28 @@ def test_a_censored_repetition_censors_the_mean() -> None:
     assert result.censored
     assert result.n == 2
     assert math.isnan(result.sem)
+
+
+@given(st.floats(1, 1000), st.floats(0.01, 0.999))
+def test_the_quantile_of_students_t_is_that_of_scipy(freedom: float, confidence: float) -> None:
+    assert quantile(freedom, confidence) == pytest.approx(special.stdtrit(freedom, (1 + confidence) / 2), rel=1e-9)
+
+
+def test_the_quantile_of_students_t_is_that_of_published_tables() -> None:
+    # Student's own case of one degree of freedom is Cauchy's distribution: tan(0.475 pi). The others: NIST/SEMATECH
+    # e-Handbook of Statistical Methods, 1.3.6.7.2.
+    assert quantile(1, 0.95) == pytest.approx(math.tan(0.475 * math.pi), rel=1e-12)
+    assert [round(quantile(freedom, 0.95), 3) for freedom in (2, 5, 30, 100)] == [4.303, 2.571, 2.042, 1.984]
+
+
+samples = st.lists(st.integers(0, 1000).map(float), min_size=2, max_size=20)
+
+
+@given(samples, samples)
+def test_welchs_interval_is_that_of_scipy(first: list[float], second: list[float]) -> None:
+    own = reach(estimate(first), estimate(second))
+    if len({*first}) == len({*second}) == 1:  # of which SciPy warns
+        assert own == 0
+        return
+    found = stats.ttest_ind(first, second, equal_var=False).confidence_interval(0.95)
+    assert own == pytest.approx((found.high - found.low) / 2, rel=1e-9)

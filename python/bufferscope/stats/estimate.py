@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from bufferscope.base.libraries import numpy as np
 from bufferscope.base.libraries import polars as pl
+from bufferscope.stats import student
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -128,8 +129,6 @@ def estimate(values: Sequence[float]) -> Estimate:
     return Estimate(mean, sem, tuple(values), mean - reach, mean + reach)
 
 
-def student_t(freedom: int) -> float:
+def student_t(freedom: float) -> float:
     """The quantile of Student's t distribution that bounds a two-sided interval of 95 %."""
-    from scipy import special  # only repetitions need it, and it takes longer to import than a run's metrics to compute
-
-    return float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
+    return student.quantile(freedom, CONFIDENCE)

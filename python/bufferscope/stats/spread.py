@@ -6,9 +6,9 @@ their means lies within the interval 95 times in 100. So even of twenty metrics 
 outside.
 """
 
-import warnings
+import math
 
-from bufferscope.stats.estimate import CONFIDENCE, Estimate
+from bufferscope.stats.estimate import CONFIDENCE, Estimate, student_t
 
 LEAST_REPETITIONS = 2
 """Fewer repetitions say nothing about chance."""
@@ -20,13 +20,12 @@ def reach(first: Estimate, second: Estimate) -> float:
     NaN if either sample has fewer than two repetitions or a censored one: then nothing is known about chance. 0 if the
     repetitions of each are all equal, as they are when nothing is random.
     """
-    from scipy import stats
-
-    with warnings.catch_warnings():
-        # SciPy warns of lost precision if the repetitions of one sample are equal, and of too few repetitions.
-        warnings.simplefilter("ignore", RuntimeWarning)
-        found = stats.ttest_ind(first.values, second.values, equal_var=False).confidence_interval(CONFIDENCE)
-    return float(found.high - found.low) / 2
+    error = math.hypot(first.sem, second.sem)
+    if not error or math.isnan(error):
+        return error
+    # Welch's degrees of freedom, from the share of each sample in the variance of the difference.
+    shares = ((each.sem / error) ** 2 / math.sqrt(each.n - 1) for each in (first, second))
+    return student_t(1 / sum(share**2 for share in shares)) * error
 
 
 def may_be_alike(first: Estimate, second: Estimate) -> bool | None:
