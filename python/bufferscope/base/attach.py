@@ -5,8 +5,9 @@ no layer imports one above it, and what an addition needs is loaded when it is f
 """
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import Any
+
+from bufferscope.base.lazy import Function
 
 _HOMES: dict[str, str] = {}
 
@@ -21,6 +22,4 @@ def attached(name: str) -> Callable[..., Any]:
 
     Raises `KeyError` if it was not registered.
     """
-    module, _, function = _HOMES[name].partition(":")
-    found: Callable[..., Any] = getattr(import_module(module), function)
-    return found
+    return Function(_HOMES[name]).found

@@ -1,8 +1,10 @@
 """Names of a package that are loaded when they are first used, so that importing the package is fast."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from sys import modules
+from typing import Any
 
 
 def names(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
@@ -21,6 +23,25 @@ def names(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
         return value
 
     return load
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function or class, whose module is imported when it is called; unlike a closure, it can be pickled."""
+
+    home: str
+    """Its module and its name, as in `"bufferscope.report:build"`."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """Call it."""
+        return self.found(*arguments, **options)
+
+    @property
+    def found(self) -> Callable[..., Any]:
+        """The function itself."""
+        module, _, name = self.home.partition(":")
+        function: Callable[..., Any] = getattr(import_module(module), name)
+        return function
 
 
 class Library:

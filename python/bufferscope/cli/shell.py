@@ -72,7 +72,7 @@ def shell(
     from bufferscope.engines import REGISTRY
     from bufferscope.engines.shell import request
 
-    shells = {name: each.shell for name, each in REGISTRY.items() if each.shell}
+    shells = {name: each.shell() for name, each in REGISTRY.items() if each.shell}
     if engine not in shells:
         there = ", ".join(f"{name} ({each.about})" for name, each in shells.items())
         raise InputError(f"--engine: found {engine!r}; allowed: {there}")

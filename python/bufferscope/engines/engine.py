@@ -1,7 +1,8 @@
 """What an engine is: everything that the rest of the package may ask of one.
 
 Each engine is a package here, with an object of this class that is named in `bufferscope.engines.REGISTRY`. Nothing
-else knows an engine by its name.
+else knows an engine by its name. As every command loads all of these objects, those of the kernels import their own
+modules only when one of their functions is called (`lazy.Function`).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -87,8 +88,8 @@ class Engine:
     """Whose kernel it runs on, as in `the guest's kernel`; empty if it is not a kernel."""
     default_kernel: str | None = None
     """The series of the kernel that it runs on unless the user chooses another; None if none can be chosen."""
-    shell: "Shell | None" = None
-    """Runs the user's own programs in its networks; None if it cannot."""
+    shell: "Callable[[], Shell] | None" = None
+    """Returns what runs the user's own programs in its networks; None if it cannot."""
     configure: "Callable[[Engine, str | None, bool], Engine] | None" = None
     """The same engine with a kernel, and with captures of the packets; None if it has no such settings."""
     kernel: str | None = None

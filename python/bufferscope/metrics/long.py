@@ -2,15 +2,14 @@
 
 Polars divides by a constant, or by a column of one row, less exactly than by a longer column: it multiplies by the
 reciprocal. A run's metrics must not depend on the number of runs beside it, so queries return fractions of exact
-numbers, and NumPy divides them.
+numbers, and `divided` divides them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TypeAlias
 
-from bufferscope.base.libraries import numpy as np
 from bufferscope.base.libraries import polars as pl
 from bufferscope.stats.estimate import HUNDREDTHS, percentile_of
 
@@ -43,11 +42,10 @@ def ordered(percent: float, unit: float = 1) -> Measured:
 
 def quotient(value: pl.Expr, unit: pl.Expr) -> pl.Expr:
     """`value / unit`, row by row; null if one of them is."""
+    return pl.map_batches([value, unit], lambda pair: divided(*pair), return_dtype=pl.Float64)
 
-    def divided(pair: Sequence[pl.Series]) -> pl.Series:
-        value, unit = (each.cast(pl.Float64).fill_null(np.nan).to_numpy() for each in pair)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return pl.Series(value / unit)
 
-    found = pl.map_batches([value, unit], divided, return_dtype=pl.Float64)
-    return pl.when(value.is_not_null() & unit.is_not_null()).then(found)
+def divided(values: pl.Series, units: pl.Series) -> pl.Series:
+    """Each value divided by its unit, exactly rounded: a second row makes a column of one row long enough for that."""
+    long_values, long_units = (each.cast(pl.Float64).extend_constant(1.0, 1) for each in (values, units))
+    return (long_values / long_units).head(len(values))

@@ -11,6 +11,7 @@ from bufferscope.metrics import live
 from bufferscope.metrics.batch import Batch, batches, run_type
 from bufferscope.metrics.declared import definitions, queries
 from bufferscope.metrics.declaring import Query
+from bufferscope.metrics.long import divided
 from bufferscope.metrics.records import RunRecords
 from bufferscope.model.metric_names import PERCENTILE, any_percentile, closest, exists, names
 from bufferscope.model.metric_values import MetricError, Metrics, NotMeasuredError, UnknownMetricError, Value
@@ -192,7 +193,7 @@ def _measured(batch: Batch, chosen: Sequence[Query], percent: int | None = None)
     none = pl.LazyFrame(schema={"run": run_type(), "metric": pl.String, "value": pl.Float64, "unit": pl.Float64})
     fractions = pl.concat([none, *frames])
     found = fractions.sort("run", maintain_order=True).collect(engine="in-memory")
-    return found.select("run", "metric", pl.Series("value", found["value"].to_numpy() / found["unit"].to_numpy()))
+    return found.select("run", "metric", divided(found["value"], found["unit"]))
 
 
 def not_measured(run: RunRecords) -> list[str]:

@@ -7,16 +7,23 @@ The stages: `kernels` (on this machine, or downloaded by `fetch`) -> `image` -> 
 from dataclasses import replace
 from functools import partial
 
+from bufferscope.base.lazy import Function
 from bufferscope.engines.engine import Engine
-from bufferscope.engines.guest import doctor, engine, kernels, shell
+
+DEFAULT = "6.1"
+"""The series of the kernel that is used if none is named and this machine has it."""
+
+_run, _examine, _identity, _disciplines, _refusals = (
+    Function(f"{__name__}.engine:{name}") for name in ("run", "examine", "identity", "disciplines", "refusals")
+)
 
 
 def _configured(own: Engine, kernel: str | None, capture: bool) -> Engine:
     return replace(
         own,
-        run=partial(engine.run, kernel=kernel, capture=capture),
-        examine=partial(engine.examine, kernel),
-        identity=partial(engine.identity, kernel, capture=capture),
+        run=partial(_run, kernel=kernel, capture=capture),
+        examine=partial(_examine, kernel),
+        identity=partial(_identity, kernel, capture=capture),
         kernel=kernel,
         capture=capture,
     )
@@ -25,15 +32,15 @@ def _configured(own: Engine, kernel: str | None, capture: bool) -> Engine:
 ENGINE = Engine(
     "guest",
     "a real Linux kernel in a virtual machine: virtual time, repeatable",
-    engine.run,
+    _run,
     label="Real kernel",
-    examine=engine.examine,
-    checks=doctor.checks,
-    disciplines=engine.disciplines,
-    refusals=engine.refusals,
-    identity=engine.identity,
+    examine=_examine,
+    checks=Function(f"{__name__}.doctor:checks"),
+    disciplines=_disciplines,
+    refusals=_refusals,
+    identity=_identity,
     runs_on="the guest's kernel",
-    default_kernel=kernels.DEFAULT,
-    shell=shell.GuestShell(),
+    default_kernel=DEFAULT,
+    shell=Function(f"{__name__}.shell:GuestShell"),
     configure=_configured,
 )

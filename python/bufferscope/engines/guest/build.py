@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bufferscope.engines.guest import cache, fetch, hardware, image, kernels, state
+from bufferscope.engines.guest import DEFAULT, cache, fetch, hardware, image, kernels, state
 from bufferscope.engines.guest.image import Image
 from bufferscope.engines.guest.kernels import Kernel
 
@@ -23,7 +23,7 @@ class AvailableKernel:
 
 def kernel(wanted: str | None, note: Callable[[str], None]) -> Kernel:
     """The kernel of the series or release `wanted`; fetched if it is not on this machine."""
-    name = wanted or kernels.DEFAULT
+    name = wanted or DEFAULT
     found = kernels.matching(name, kernels.at_hand())
     if found is None:
         with cache.lock("fetch"):

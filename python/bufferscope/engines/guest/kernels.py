@@ -8,12 +8,9 @@ from functools import cached_property
 from hashlib import file_digest, sha256
 from pathlib import Path
 
-from bufferscope.engines.guest import cache
+from bufferscope.engines.guest import DEFAULT, cache
 from bufferscope.engines.guest.errors import GuestError
 from bufferscope.engines.guest.files import DirectoryFiles, Files, PackageFiles
-
-DEFAULT = "6.1"
-"""The series that is used if none is named and this machine has it."""
 
 _RELEASE = re.compile(r"(\d+)\.(\d+)")
 _PLAIN = re.compile(r"\d[\w.+~-]*", re.ASCII)
