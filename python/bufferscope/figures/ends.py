@@ -49,9 +49,9 @@ def layers(
     )
     return [
         text.encode(
-            x=alt.value("width"),
+            x=alt.XValue("width"),
             y=alt.Y("at:Q", title=axes.written(y)["title"]),
-            text=f"{series}:N",
+            text=alt.Text(f"{series}:N"),
             color=color,
             opacity=pointer.dimmed_or_moved(isolated),
         )

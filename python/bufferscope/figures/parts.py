@@ -60,7 +60,7 @@ def lanes(result: ResultRecords, missing: pl.DataFrame, word: str) -> list[Layer
         .mark_tick(style="lost", clip=True, orient="vertical", thickness=1.5, height=LANE - 2)
         .encode(
             x=axes.time_axis(result),
-            y=alt.value((0 if len(known) > axes.COLOURS else lane) * LANE + LANE / 2),
+            y=alt.YValue((0 if len(known) > axes.COLOURS else lane) * LANE + LANE / 2),
             color=color,
             opacity=pointer.dimmed(pointer.isolating(color), 0.9),
             tooltip=tips,

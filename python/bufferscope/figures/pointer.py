@@ -2,6 +2,9 @@
 
 The page (`report/templates/page.js`) uses the names below to keep the time and the choice of series the same in all
 charts of an experiment.
+
+Channels are objects of Altair's classes, such as `alt.XValue(0)`: of `alt.value(0)` or a string, Altair finds the class
+by looking at all of its 600, for each channel again.
 """
 
 from __future__ import annotations
@@ -48,7 +51,7 @@ def told(tips: Sequence[alt.Tooltip]) -> Any:
         if "format" in written:
             value = f"format({value}, {json.dumps(written['format'])})"
         entries.append(f"{json.dumps(written.get('title', field))}: {value}")
-    return alt.value(alt.ExprRef(f"{{{', '.join(entries)}}}"))
+    return alt.TooltipValue(alt.ExprRef(f"{{{', '.join(entries)}}}"))
 
 
 def hover(
@@ -74,7 +77,7 @@ def hover(
             x=x,
             y=y,
             color=color,
-            opacity=alt.condition(nearest, alt.value(1), alt.value(0)),
+            opacity=alt.OpacityValue(**alt.condition(nearest, alt.value(1), alt.value(0))),
             tooltip=told(tips),
         )
         .add_params(nearest)
@@ -125,22 +128,22 @@ def _owners(channels: Sequence[Any]) -> list[tuple[alt.Parameter, Any]]:
 def dimmed(isolated: Choices, opacity: float = 1) -> Any:
     """The opacity of marks that are dimmed while other series are chosen."""
     if not isolated:
-        return alt.value(opacity)
+        return alt.OpacityValue(opacity)
     chosen: Any = isolated[0] if len(isolated) == 1 else isolated[0] & isolated[1]
-    return alt.condition(chosen, alt.value(opacity), alt.value(DIMMED * opacity))
+    return alt.OpacityValue(**alt.condition(chosen, alt.value(opacity), alt.value(DIMMED * opacity)))
 
 
 def dimmed_or_moved(isolated: Choices) -> Any:
     """Like `dimmed`, for marks at the end of the time axis: they are hidden while only a part of the time is shown."""
     moved = {"test": f"isValid({zooming.PERIOD})", "value": 0}
-    return alt.value(DIMMED) | {"condition": [moved, {"param": isolated[0].name, "value": 1}]}
+    return alt.OpacityValue(DIMMED, condition=[moved, {"param": isolated[0].name, "value": 1}])
 
 
 def _room(result: ResultRecords) -> alt.Chart:
     """Invisible names for a chart without names, so that it leaves the same room beside its plot as other charts."""
     unseen = alt.Chart(pl.DataFrame({"name": axes.names(result)}), name=NAMES)
     unseen = unseen.mark_text(style=NAMES, align="left", dx=axes.GAP, clip=False, opacity=0, aria=False)
-    room: alt.Chart = unseen.encode(x=alt.value("width"), y=alt.value(0), text="name:N")
+    room: alt.Chart = unseen.encode(x=alt.XValue("width"), y=alt.YValue(0), text=alt.Text("name:N"))
     return room
 
 

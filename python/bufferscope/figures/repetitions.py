@@ -77,18 +77,22 @@ def layers(
     found: list[parts.Layer] = []
     if not lines.light.is_empty():
         light = alt.Chart(lines.light).mark_line(strokeWidth=1, clip=True, invalid=GAPS)
-        own = {"opacity": pointer.dimmed(isolated, LIGHT * opacity), "detail": [*detail, "repetition:N"]}
+        own = {"opacity": pointer.dimmed(isolated, LIGHT * opacity), "detail": _details([*detail, "repetition:N"])}
         found.append(light.encode(**encoding, **own, strokeDash=dash))
     if lines.is_median:
         ends = {"y": alt.Y(f"{LOW}:Q", title=axes.written(y)["title"]), "y2": alt.Y2(f"{HIGH}:Q")}
         band = alt.Chart(lines.strong).mark_area(clip=True, invalid=GAPS)
         shade = pointer.dimmed(pointer.isolating(color), BAND)
-        found.append(band.encode(**encoding | ends, opacity=shade, detail=list(detail)))
+        found.append(band.encode(**encoding | ends, opacity=shade, detail=_details(detail)))
     strong = alt.Chart(lines.strong).mark_line(clip=True, invalid=GAPS)
     strong = strong.encode(
-        **encoding, opacity=pointer.dimmed(isolated, opacity), detail=list(detail) or alt.Undefined, strokeDash=dash
+        **encoding, opacity=pointer.dimmed(isolated, opacity), detail=_details(detail) or alt.Undefined, strokeDash=dash
     )
     return pointer.clickable([*found, strong], color, dash)
+
+
+def _details(columns: Sequence[str]) -> list[alt.Detail]:
+    return [alt.Detail(column) for column in columns]
 
 
 def tooltips(lines: DrawnLines) -> list[alt.Tooltip]:

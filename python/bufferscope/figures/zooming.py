@@ -56,7 +56,11 @@ def layer() -> alt.Chart:
         style="drag", aria=False, opacity=alt.ExprRef(f"{DRAG} ? 0.18 : 0")
     )
     drawn: alt.Chart = shade.encode(
-        x=alt.value(low), x2=alt.value(high), y=alt.value(0), y2=alt.value("height"), tooltip=alt.value(None)
+        x=alt.XValue(low),
+        x2=alt.X2Value(high),
+        y=alt.YValue(0),
+        y2=alt.Y2Value("height"),
+        tooltip=alt.TooltipValue(None),
     )
     return drawn
 

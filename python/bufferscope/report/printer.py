@@ -7,9 +7,13 @@ tables. It reads orders from standard input, one per line, and writes one line p
 import json
 import os
 import sys
+import zlib
+from base64 import b64encode
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypedDict
 
+from bufferscope.base import kept
 from bufferscope.figures.lettering import settled
 
 
@@ -30,11 +34,11 @@ file says so, and programs show it in the SVG's size."""
 
 
 def carry_out(order: Order) -> str:
-    """Write a figure's files, and return its SVG without the heading; or return the chart library."""
+    """Write a figure's files, and return its SVG without the heading; or return the chart library in base64."""
     import vl_convert  # not for the process that gives the orders
 
     if order["spec"] is None:
-        return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+        return b64encode(_chart_library()).decode()
     vega = vl_convert.vegalite_to_vega(order["spec"])
     svg = vl_convert.vega_to_svg(vega)
     Path(order["svg"]).write_text(settled(svg), encoding="utf-8")
@@ -42,10 +46,28 @@ def carry_out(order: Order) -> str:
     return settled(vl_convert.vega_to_svg({key: value for key, value in vega.items() if key != "title"}))
 
 
+def _chart_library() -> bytes:
+    """The script in the zlib format. Bundling it takes longer than drawing all figures of most pages, so it is kept."""
+    import vl_convert
+
+    name = f"charts-{vl_convert.__version__}"
+    with suppress(zlib.error):
+        if found := kept.read(name):
+            zlib.decompress(found)  # checks that it is whole
+            return found
+    made = zlib.compress(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").encode(), 9)
+    kept.write(name, made)
+    return made
+
+
 def _serve() -> None:
     """Carry out orders until there are no more."""
+    import vl_convert
+
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # keeps other output apart from the answers
+    # Its JavaScript engine starts now, while the first figure is still being made.
+    vl_convert.vegalite_to_svg({"mark": "point"})
     for line in sys.stdin:
         print(json.dumps(carry_out(json.loads(line))), file=answers, flush=True)
 

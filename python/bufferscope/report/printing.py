@@ -122,6 +122,6 @@ def draw(spec: Mapping[str, Any], svg: Path) -> Future[str]:
 
 @cache
 def chart_library() -> str:
-    """Vega, Vega-Lite and vega-embed in one script, which calls the last `vegaEmbed`."""
+    """Vega, Vega-Lite and vega-embed in one script, which calls the last `vegaEmbed`: `compressed`, as in a page."""
     own = _printer.get()
     return own.library.result() if own and own.library else printer.carry_out(CHART_LIBRARY)

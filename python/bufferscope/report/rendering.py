@@ -3,17 +3,16 @@
 from collections.abc import Sequence
 from functools import cache
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from bufferscope.figures import style
 from bufferscope.report import printing
 from bufferscope.report.datasets import once
-from bufferscope.report.drawing import compressed, script_json
+from bufferscope.report.drawing import script_json
 from bufferscope.report.plotting import LANES
+from bufferscope.report.templating import PACKAGE, environment
 from bufferscope.report.verdicts import GAUGE
 
-PACKAGE = "bufferscope.report"
 STYLES = ("page.css", "contents.css", "story.css", "topology.css", "metrics.css", "paper.css")
 """The style sheets; each comes after those on which it builds."""
 SCRIPTS = ("page.js", "contents.js", "metrics.js")
@@ -22,13 +21,13 @@ SCRIPTS = ("page.js", "contents.js", "metrics.js")
 def render(page: object, template: str, package: str = PACKAGE) -> str:
     """Render a page's content as HTML with a template of `package`, which may use the templates of this package."""
     return (
-        _environment(package)
+        environment(package)
         .get_template(template)
         .render(
             page=page,
             style=_joined(STYLES) + _lanes(),
             script=_joined(SCRIPTS),
-            charts=_chart_library(),
+            charts=printing.chart_library(),
             themes=script_json({"light": _theme(style.LIGHT), "dark": _theme(style.DARK)}),
             gauge_width=GAUGE,
             is_new=once(),
@@ -37,22 +36,11 @@ def render(page: object, template: str, package: str = PACKAGE) -> str:
 
 
 @cache
-def _environment(package: str = PACKAGE) -> Environment:
-    return Environment(
-        loader=ChoiceLoader([PackageLoader(package), PackageLoader(PACKAGE)]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
-@cache
 def _joined(names: Sequence[str]) -> Markup:
     """The content of our own files, which needs no escaping."""
-    loader = _environment().loader
+    loader = environment().loader
     assert loader is not None
-    return Markup("\n").join(Markup(loader.get_source(_environment(), name)[0]) for name in names)
+    return Markup("\n").join(Markup(loader.get_source(environment(), name)[0]) for name in names)
 
 
 @cache
@@ -66,12 +54,6 @@ def _lanes() -> Markup:
     return Markup(
         f":root {{ {light} }}\n@media screen and (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}\n{uses}\n"
     )
-
-
-@cache
-def _chart_library() -> str:
-    """The library for charts in a browser, compressed."""
-    return compressed(printing.chart_library())
 
 
 def _theme(theme: style.Theme) -> dict[str, object]:

@@ -43,7 +43,9 @@ def receive_window(result: ResultRecords) -> Figure:
     isolated = pointer.isolating(color)
     several = frame.n_unique(["point", "flow"]) > len(points(result))
     line = alt.Chart(thinned).mark_line(strokeWidth=1.25 if several else 2, clip=True)
-    line = line.encode(x=x, y=y, color=color, detail="flow:N", opacity=pointer.dimmed(isolated, 0.6 if several else 1))
+    line = line.encode(
+        x=x, y=y, color=color, detail=alt.Detail("flow:N"), opacity=pointer.dimmed(isolated, 0.6 if several else 1)
+    )
     layers: list[parts.Layer] = [
         *pointer.clickable([line], color),
         pointer.hover(thinned, x, y, color, result, connections.tips(frame)),
