@@ -146,7 +146,7 @@ def tooltip(channel: alt.X | alt.Y) -> alt.Tooltip:
 
 def written(channel: alt.X | alt.Y | alt.Color | alt.Tooltip) -> dict[str, Any]:
     """A channel as the specification has it: its field, its title, ..."""
-    code: Any = channel.to_dict(context={"data": None})
+    code: Any = channel.to_dict(validate=False, context={"data": None})  # the whole chart is validated
     return dict(code)
 
 

@@ -84,11 +84,15 @@ def framed(
     """The layers as one figure with a title, an explanation, and a description for readers who can't see it."""
     from bufferscope.figures.chart import LayerFigure
 
-    chart = LayerFigure(layer=list(layers)).properties(
-        width=style.WIDTH, height=height, title=heading(title, subtitle), description=description
+    # Altair's methods, such as `properties`, copy all layers with their data.
+    return LayerFigure(
+        layer=list(layers),
+        width=style.WIDTH,
+        height=height,
+        title=heading(title, subtitle),
+        description=description,
+        config=alt.Config(**style.config(style.LIGHT)),
     )
-    configured: LayerFigure = chart.configure(**style.config(style.LIGHT))
-    return configured
 
 
 def heading(title: str, subtitle: str) -> alt.TitleParams:

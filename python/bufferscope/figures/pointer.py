@@ -165,9 +165,9 @@ def over_time(chart: Figure, result: ResultRecords) -> Figure:
     beside = axes.room_for_names(result)
     named = any(layer.name == NAMES for layer in chart.layer)
     room = [_room(result)] if beside and not named else []
-    chart.layer = [*chart.layer, *room, zooming.layer(), line]
+    first, *others = chart.layer
+    chart.layer = [first.add_params(pointed), *others, *room, zooming.layer(), line]
     chart.width -= beside
-    moving: LayerFigure = chart.add_params(pointed).properties(
-        usermeta={"over": "time", "wide": True, "end_s": duration_s(result)}
-    )
+    chart.usermeta = {"over": "time", "wide": True, "end_s": duration_s(result)}
+    moving: LayerFigure = chart.copy()  # collects the parameters of the layers
     return moving

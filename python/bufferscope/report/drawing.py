@@ -72,7 +72,7 @@ def draw(result: "Result", name: FigureName, page: Path, anchor: str) -> FigureV
     try:
         # Altair would check each part against Vega-Lite's schema, which takes a fifth of a page's time; tests do that.
         with schemapi.debug_mode(False):
-            spec = strict_json.finite(figures.draw(result, name).to_dict(validate=False))
+            spec = figures.draw(result, name).to_dict(validate=False)
     except figures.NoDataError as error:
         return MissingFigure(name, str(error).removeprefix(f"{name}: "))
     directory = page.parent / DIRECTORY
