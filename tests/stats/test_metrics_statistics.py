@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
 
+from bufferscope.stats import rank_sum
 from bufferscope.stats.estimate import estimate, jain_index, percentile, weighted_percentile_of
 from bufferscope.stats.spread import reach
 from bufferscope.stats.student import quantile
@@ -109,6 +110,7 @@ def test_the_quantile_of_students_t_is_that_of_published_tables() -> None:
 samples = st.lists(st.integers(0, 1000).map(float), min_size=2, max_size=20)
 
 
+@pytest.mark.filterwarnings("ignore:Precision loss")  # SciPy's, where the values of one sample are equal
 @given(samples, samples)
 def test_welchs_interval_is_that_of_scipy(first: list[float], second: list[float]) -> None:
     own = reach(estimate(first), estimate(second))
@@ -117,3 +119,19 @@ def test_welchs_interval_is_that_of_scipy(first: list[float], second: list[float
         return
     found = stats.ttest_ind(first, second, equal_var=False).confidence_interval(0.95)
     assert own == pytest.approx((found.high - found.low) / 2, rel=1e-9)
+
+
+few = st.lists(st.integers(0, 30).map(float) | st.just(math.inf), min_size=2, max_size=12)
+
+
+@given(few, few)
+def test_mann_and_whitneys_test_is_that_of_scipy(first: list[float], second: list[float]) -> None:
+    # Of equal values only, SciPy divides by zero.
+    expected = stats.mannwhitneyu(first, second).pvalue if len({*first, *second}) > 1 else 1
+    assert rank_sum.p_value(first, second) == pytest.approx(expected, rel=1e-9)
+
+
+def test_mann_and_whitneys_test_of_samples_that_do_not_overlap() -> None:
+    # Of the 20 orders of 3 + 3 values, one has all values of one sample first, and one those of the other.
+    assert rank_sum.p_value([1, 2, 3], [4, 5, 6]) == pytest.approx(2 / 20)
+    assert rank_sum.p_value([1, 2, 3, 4], [5, 6, 7, math.inf]) == pytest.approx(2 / 70)

@@ -8,6 +8,7 @@ outside.
 
 import math
 
+from bufferscope.stats import rank_sum
 from bufferscope.stats.estimate import CONFIDENCE, Estimate, student_t
 
 LEAST_REPETITIONS = 2
@@ -31,12 +32,8 @@ def reach(first: Estimate, second: Estimate) -> float:
 def may_be_alike(first: Estimate, second: Estimate) -> bool | None:
     """Whether chance can explain how the repetitions of two samples are ordered by size; a censored one is the largest.
 
-    Mann and Whitney's test ("On a test of whether one of two random variables is stochastically larger than the other",
-    Annals of Mathematical Statistics 1947), which fewer than four repetitions of either never fail. None if either
-    has fewer than two.
+    Mann and Whitney's test, which fewer than four repetitions of either never fail. None if either has fewer than two.
     """
     if min(first.n, second.n) < LEAST_REPETITIONS:
         return None
-    from scipy import stats
-
-    return bool(stats.mannwhitneyu(first.values, second.values).pvalue >= 1 - CONFIDENCE)
+    return rank_sum.p_value(first.values, second.values) >= 1 - CONFIDENCE

@@ -1,6 +1,6 @@
 """The quantile of Student's t distribution that bounds a two-sided confidence interval.
 
-SciPy has it too, but takes longer to import than thirty runs to compare. Equation numbers are those of the NIST Digital
+SciPy has it too, but takes longer to import than thirty runs to load. Equation numbers are those of the NIST Digital
 Library of Mathematical Functions (https://dlmf.nist.gov/8.17).
 """
 

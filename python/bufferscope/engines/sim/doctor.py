@@ -9,7 +9,7 @@ from bufferscope import _core
 from bufferscope.engines.doctor.findings import EngineCheck, Fix
 from bufferscope.engines.doctor.system import System
 
-PACKAGES = ("polars", "altair", "vl-convert-python", "jinja2", "scipy", "typer", "rich")
+PACKAGES = ("polars", "altair", "vl-convert-python", "jinja2", "typer", "rich")
 """The packages that records, figures, reports and the command line use."""
 
 
