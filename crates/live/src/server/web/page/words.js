@@ -86,7 +86,10 @@ export class Words {
     const stopped = judged.browser.filter((each) => each.bottleneck && each.bottleneck !== "unknown");
     const worst = this.worst(verdict);
     if (this.language === "en" && !stopped.length && worst && worst.outcome.kind !== "cannot_tell") return verdict.sentences;
-    const own = [this.speed(verdict), this.delays(verdict), this.place(verdict, worst, stopped), this.certainty(worst), this.cure(verdict, worst, stopped)];
+    // A phase that the browser limited says nothing about the path; the others do.
+    const measured = verdict.phases.filter(({ kind }) => !stopped.some(({ phase }) => phase === kind));
+    const rest = { ...verdict, phases: measured };
+    const own = [this.speed(verdict), this.delays(verdict), this.place(rest, stopped), this.certainty(worst), this.cure(rest, stopped)];
     return own.filter((sentence) => sentence);
   }
 
@@ -129,12 +132,15 @@ export class Words {
     return slowest.grade ? `${sentence} ${this.text("delay_grade", { grade: slowest.grade })}` : sentence;
   }
 
-  place(verdict, worst, stopped) {
-    if (stopped.length) return stopped.map((each) => this.browser(each)).join(" ");
+  // Which phases the browser limited, and where the others found a queue; without either, what they found instead.
+  place(verdict, stopped) {
+    const worst = this.worst(verdict);
+    const limited = stopped.map((each) => this.browser(each));
     if (worst?.outcome.kind === "queue") {
       const known = this.queues(verdict).map(({ direction, answer }) => this.text(WAITS[direction], { place: this.located(answer.locations) }));
-      if (known.length) return known.join(" ");
+      return [...limited, ...(known.length ? known : [this.text(PLACES.queue)])].join(" ");
     }
+    if (limited.length) return limited.join(" ");
     return this.text(worst ? PLACES[worst.outcome.kind] : "place_none", worst ? { phase: this.text(worst.kind) } : {});
   }
 
@@ -166,13 +172,16 @@ export class Words {
     return worst ? this.text("certainty", { count: this.number(worst.numbers.loaded.count, 0) }) : "";
   }
 
-  cure(verdict, worst, stopped) {
-    if (stopped.length) return this.text("cure_browser");
+  cure(verdict, stopped) {
+    const worst = this.worst(verdict);
+    const isShort = worst?.grade === "A" || worst?.grade === "A+";
+    if (stopped.length && (worst?.outcome.kind !== "queue" || isShort)) return this.text("cure_browser");
     if (!worst) return this.text("cure_load");
     if (worst.outcome.kind !== "queue") return this.text(CURES[worst.outcome.kind]);
-    if (worst.grade === "A" || worst.grade === "A+") return this.text("cure_short");
+    if (isShort) return this.text("cure_short");
     const cures = new Set(this.queues(verdict).flatMap(({ answer }) => answer.locations.map((location) => queueAt(location)[1])));
-    return this.text(cures.size === 1 ? [...cures][0] : "cure_wired");
+    const found = this.text(cures.size === 1 ? [...cures][0] : "cure_wired");
+    return stopped.length ? `${found} ${this.text("cure_browser")}` : found;
   }
 
   // What the result means for what people do.
