@@ -14,6 +14,7 @@ from typing import Any
 from bufferscope.base.libraries import altair as alt
 from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, parts, pointer, repetitions, style
+from bufferscope.figures.constant import constant
 from bufferscope.figures.source import ResultRecords, duration_s
 
 LINE = 17
@@ -49,7 +50,7 @@ def layers(
     )
     return [
         text.encode(
-            x=alt.XValue("width"),
+            x=constant("X", "width"),
             y=alt.Y("at:Q", title=axes.written(y)["title"]),
             text=alt.Text(f"{series}:N"),
             color=color,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from bufferscope.base.libraries import altair as alt
 from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, pointer, style
+from bufferscope.figures.constant import constant
 from bufferscope.figures.decimate import decimate
 from bufferscope.figures.source import ResultRecords, duration_s, points
 
@@ -60,7 +61,7 @@ def lanes(result: ResultRecords, missing: pl.DataFrame, word: str) -> list[Layer
         .mark_tick(style="lost", clip=True, orient="vertical", thickness=1.5, height=LANE - 2)
         .encode(
             x=axes.time_axis(result),
-            y=alt.YValue((0 if len(known) > axes.COLOURS else lane) * LANE + LANE / 2),
+            y=constant("Y", (0 if len(known) > axes.COLOURS else lane) * LANE + LANE / 2),
             color=color,
             opacity=pointer.dimmed(pointer.isolating(color), 0.9),
             tooltip=tips,

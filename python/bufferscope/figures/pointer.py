@@ -2,9 +2,6 @@
 
 The page (`report/templates/page.js`) uses the names below to keep the time and the choice of series the same in all
 charts of an experiment.
-
-Channels are objects of Altair's classes, such as `alt.XValue(0)`: of `alt.value(0)` or a string, Altair finds the class
-by looking at all of its 600, for each channel again.
 """
 
 from __future__ import annotations
@@ -16,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from bufferscope.base.libraries import altair as alt
 from bufferscope.base.libraries import polars as pl
 from bufferscope.figures import axes, zooming
+from bufferscope.figures.constant import constant
 from bufferscope.figures.source import ResultRecords, duration_s
 
 if TYPE_CHECKING:
@@ -51,7 +49,7 @@ def told(tips: Sequence[alt.Tooltip]) -> Any:
         if "format" in written:
             value = f"format({value}, {json.dumps(written['format'])})"
         entries.append(f"{json.dumps(written.get('title', field))}: {value}")
-    return alt.TooltipValue(alt.ExprRef(f"{{{', '.join(entries)}}}"))
+    return constant("Tooltip", alt.ExprRef(f"{{{', '.join(entries)}}}"))
 
 
 def hover(
@@ -77,7 +75,7 @@ def hover(
             x=x,
             y=y,
             color=color,
-            opacity=alt.OpacityValue(**alt.condition(nearest, alt.value(1), alt.value(0))),
+            opacity=_chosen(nearest, 1, 0),
             tooltip=told(tips),
         )
         .add_params(nearest)
@@ -128,22 +126,28 @@ def _owners(channels: Sequence[Any]) -> list[tuple[alt.Parameter, Any]]:
 def dimmed(isolated: Choices, opacity: float = 1) -> Any:
     """The opacity of marks that are dimmed while other series are chosen."""
     if not isolated:
-        return alt.OpacityValue(opacity)
+        return constant("Opacity", opacity)
     chosen: Any = isolated[0] if len(isolated) == 1 else isolated[0] & isolated[1]
-    return alt.OpacityValue(**alt.condition(chosen, alt.value(opacity), alt.value(DIMMED * opacity)))
+    return _chosen(chosen, opacity, DIMMED * opacity)
+
+
+def _chosen(choice: Any, opacity: float, otherwise: float) -> Any:
+    """The opacity of what is chosen, and of everything else."""
+    condition: Any = alt.condition(choice, alt.value(opacity), alt.value(otherwise))
+    return constant("Opacity", **condition)
 
 
 def dimmed_or_moved(isolated: Choices) -> Any:
     """Like `dimmed`, for marks at the end of the time axis: they are hidden while only a part of the time is shown."""
     moved = {"test": f"isValid({zooming.PERIOD})", "value": 0}
-    return alt.OpacityValue(DIMMED, condition=[moved, {"param": isolated[0].name, "value": 1}])
+    return constant("Opacity", DIMMED, condition=[moved, {"param": isolated[0].name, "value": 1}])
 
 
 def _room(result: ResultRecords) -> alt.Chart:
     """Invisible names for a chart without names, so that it leaves the same room beside its plot as other charts."""
     unseen = alt.Chart(pl.DataFrame({"name": axes.names(result)}), name=NAMES)
     unseen = unseen.mark_text(style=NAMES, align="left", dx=axes.GAP, clip=False, opacity=0, aria=False)
-    room: alt.Chart = unseen.encode(x=alt.XValue("width"), y=alt.YValue(0), text=alt.Text("name:N"))
+    room: alt.Chart = unseen.encode(x=constant("X", "width"), y=constant("Y", 0), text=alt.Text("name:N"))
     return room
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from bufferscope.base.libraries import altair as alt
 from bufferscope.base.libraries import polars as pl
+from bufferscope.figures.constant import constant
 
 PERIOD = "zoom_time_s"
 """Name of the parameter: the times in seconds at which the axis begins and ends, or null for the whole run."""
@@ -56,11 +57,11 @@ def layer() -> alt.Chart:
         style="drag", aria=False, opacity=alt.ExprRef(f"{DRAG} ? 0.18 : 0")
     )
     drawn: alt.Chart = shade.encode(
-        x=alt.XValue(low),
-        x2=alt.X2Value(high),
-        y=alt.YValue(0),
-        y2=alt.Y2Value("height"),
-        tooltip=alt.TooltipValue(None),
+        x=constant("X", low),
+        x2=constant("X2", high),
+        y=constant("Y", 0),
+        y2=constant("Y2", "height"),
+        tooltip=constant("Tooltip", None),
     )
     return drawn
 

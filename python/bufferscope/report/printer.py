@@ -10,6 +10,7 @@ import sys
 import zlib
 from base64 import b64encode
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -50,7 +51,7 @@ def _chart_library() -> bytes:
     """The script in the zlib format. Bundling it takes longer than drawing all figures of most pages, so it is kept."""
     import vl_convert
 
-    name = f"charts-{vl_convert.__version__}"
+    name = f"charts-{version('vl-convert-python')}"
     with suppress(zlib.error):
         if found := kept.read(name):
             zlib.decompress(found)  # checks that it is whole

@@ -1,7 +1,9 @@
 """The templates of pages. Compiling them takes longer than filling them in, so their bytecode is kept."""
 
+from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
+from typing import Any
 
 import jinja2
 from jinja2.bccache import Bucket
@@ -9,7 +11,7 @@ from jinja2.bccache import Bucket
 from bufferscope.base import kept
 
 PACKAGE = "bufferscope.report"
-OPTIONS = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
+OPTIONS: Mapping[str, Any] = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
 
 
 @cache
