@@ -171,7 +171,6 @@ def count_instructions(extent: Extent, *, add: bool = False) -> None:
     if shutil.which("valgrind") is None:
         print("\nTo count instructions, on Debian: apt-get install valgrind\n")
         return
-    subprocess.run([*OURS, "pfifo", "1", "1"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     with BY_COMMIT.open(newline="", encoding="utf-8") as file:
         before = list(csv.DictReader(file))[-1]
     print(f"\nInstructions per hop, and beside {before['commit']}\n")
@@ -195,14 +194,13 @@ def count_instructions(extent: Extent, *, add: bool = False) -> None:
 
 def instructions_per_hop(qdisc: str, flows: int) -> float:
     """The instructions that callgrind counts for a hop in steady state, writing the records included."""
-    program = str(ROOT / "target" / "release" / "examples" / "bench")
     counted = []
     for seconds in COUNTED_SECONDS:
         command = [
             "valgrind",
             "--tool=callgrind",
             "--callgrind-out-file=/dev/null",
-            program,
+            *OURS,
             qdisc,
             str(flows),
             str(seconds),
