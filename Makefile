@@ -139,11 +139,12 @@ fmt: $(STAMPS)/check ## Format the sources and apply automatic fixes
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(STAMPS)/extension $(STAMPS)/explorer ## Measure speed and memory: of the simulator (and ns-3 and htsim where they are), many short runs, captures, the explorer
+bench: $(STAMPS)/extension $(STAMPS)/explorer ## Measure speed and memory: of the simulator (and ns-3 and htsim where they are), many short runs, captures, commands, the explorer
 	@scripts/check-rust.sh
 	$(BIN)/python benches/speed.py $(ARGS)
 	$(BIN)/python benches/sweep.py $(ARGS)
 	$(BIN)/python benches/inspecting.py $(ARGS)
+	$(BIN)/python benches/commands.py $(ARGS)
 	$(BIN)/python benches/explorer.py $(ARGS)
 
 agent: $(STAMPS)/agent ## Build the agent of the host and guest engines as one static file
