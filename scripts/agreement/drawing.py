@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bufferscope.model.experiment import Experiment
 from dice import Dice, Table, written
-from drawn_queues import FULL_BYTES, QUEUES, Bottleneck
+from drawn_queues import FULL_BYTES, LEAST_DEPTH, QUEUES, Bottleneck
 from drawn_traffic import LOAD_TESTS, OTHERS
 from making import template
 from matrix import Entry, Matrix
@@ -31,7 +31,7 @@ DURATIONS_S = (10.0, 60.0)
 DEPTHS = (0.25, 8.0)
 """Depths of a queue as multiples of the bandwidth-delay product ..."""
 FEWEST_PACKETS = 10
-"""... which has at least so many packets."""
+"""... which has at least so many packets. A queue has at least LEAST_DEPTH."""
 MOST_FLOWS = 64
 
 BQL_SINCE = (6, 11)
@@ -72,7 +72,8 @@ def draw(seed: int, index: int, kernel: str | None) -> tuple[str, str]:
     ring = _ring(dice, kernel) if dice.chance(0.15) else {}
     bulk = _bulk(dice, duration)
     others = [] if ring else _others(dice, rate, duration)
-    path = Bottleneck(rate, rtt_ms, max(2, round(bdp * dice.scaled(*DEPTHS))), is_shared=bool(others))
+    depth = max(LEAST_DEPTH, round(bdp * dice.scaled(*DEPTHS)))
+    path = Bottleneck(rate, rtt_ms, depth, is_shared=bool(others))
     qdisc = dice.choice(sorted(QUEUES))
     queue: Table = {"qdisc": qdisc, **QUEUES[qdisc](dice, path)}
     links = _links(dice, path, queue, ring)

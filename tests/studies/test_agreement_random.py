@@ -11,7 +11,7 @@ from bufferscope.engines import REGISTRY, Engine
 from bufferscope.engines.sim import engine as sim
 from bufferscope.model.experiment import Experiment
 from drawing import CONTROLS, NO_GUEST_HAS, draw, random_matrix
-from drawn_queues import QUEUES
+from drawn_queues import FULL_BYTES, LEAST_DEPTH, QUEUES
 from drawn_traffic import OTHERS
 from write import main
 
@@ -54,6 +54,13 @@ def test_every_scenario_can_run_on_a_kernel_and_every_part_occurs(many: list[tup
     flows = [int(number) for number in re.findall(r"flows = (\d+)", text)]
     assert (min(flows), max(flows) > 40) == (1, True)
     assert {"1", "2"} == set(re.findall(r'name = "bulk(\d)"', text))
+
+
+def test_no_queue_is_so_short_that_microseconds_decide(many: list[tuple[str, str]]) -> None:
+    text = "\n".join(file for _, file in many)
+    limits = {unit: min(map(int, re.findall(rf'limit = "(\d+){unit}"', text))) for unit in "pb"}
+    assert limits == {"p": LEAST_DEPTH, "b": LEAST_DEPTH * FULL_BYTES}
+    assert min(map(int, re.findall(r'txqueuelen = "(\d+)p"', text))) >= LEAST_DEPTH
 
 
 def test_kernels_with_byte_queue_limits_have_them() -> None:
