@@ -6,6 +6,7 @@ impaired wire. The ranges are those of paths and settings that people have, and 
 
 - A run has about as many packets as those of matrix.toml, so a fast link has a short run.
 - Rates end at 60 Mbit/s, where the guest's processor still has time to spare.
+- Queues have at least four packets (drawn_queues.py): with two, microseconds decide.
 - The guest's wire below a ring charges every packet the time of a full one (docs/guest.md). So only full packets cross
   a ring.
 - What the kernel engines do not have is left out: some congestion controls and disciplines, Netalyzr's test, PTM, and

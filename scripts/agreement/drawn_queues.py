@@ -7,11 +7,12 @@ from dice import Dice, Table
 
 FULL_BYTES = 1514
 LEAST_DEPTH = 4
-"""Packets that a queue holds at least. With 2, microseconds decide: two packets of a delayed acknowledgement and one of a
-growing window arrive together, and whether one is dropped depends on whether the link has just begun another packet. In
-the guest, whose hosts have no jitter, one Reno flow then gets 10.2 Mbit/s of 24 at 7.3 ms (3 runs of 8 s), in the
-simulator 6.8, because its hosts take up to 10 us for a packet. With jitter of 20 us on the access link, these become 8.4
-and 8.1. With 3 packets they are 18.2 and 18.1 without it, with 4 they are 19.2 and 19.3.
+"""Packets that a queue holds at least. With 2, microseconds decide: two packets of a delayed acknowledgement and one of
+a growing window arrive together, and whether one is dropped depends on whether the link has just begun another packet.
+In the guest, whose hosts have no jitter, one Reno flow then gets 10.2 Mbit/s of 24 at 7.3 ms (3 runs of 8 s), in the
+simulator 6.8 (6 runs), because its hosts take up to 10 us for a packet. With jitter of 20 us on the access link, these
+become 8.4 and 8.1 (2 and 4 runs of 5 s). With 3 packets and no jitter they are 18.2 and 18.1, with 4 they are 19.2 and
+19.3.
 """
 
 
@@ -140,7 +141,10 @@ def _htb(dice: Dice, path: Bottleneck) -> Table:
 
 def _prio(dice: Dice, path: Bottleneck) -> Table:
     return {
-        "inner": [{"qdisc": "pfifo", "limit": f"{max(LEAST_DEPTH, round(path.depth * dice.scaled(0.2, 2)))}p"} for _ in range(3)]
+        "inner": [
+            {"qdisc": "pfifo", "limit": f"{max(LEAST_DEPTH, round(path.depth * dice.scaled(0.2, 2)))}p"}
+            for _ in range(3)
+        ]
     }
 
 
