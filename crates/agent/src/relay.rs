@@ -1,18 +1,17 @@
-//! The wires for kernels without `sch_netem`. A thread carries every frame from one device of a wire's namespace to the
-//! other. The delay counts from when the kernel saw the frame arrive. It is the time that the frame's bits take at the
-//! wire's rate, plus the propagation delay.
+//! Replaces `sch_netem` on kernels that lack it. A thread carries every IPv4 frame between the two devices of a wire's
+//! namespace. A frame leaves after its transmission time at the wire's rate plus the propagation delay, counted from the
+//! kernel's receive timestamp.
+
+mod sending;
 
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
-use bufferscope_endpoint::clock::read;
+use bufferscope_endpoint::clock::{at_once, read};
 use bufferscope_endpoint::receive::receive;
-use bufferscope_plan::Wire;
-use bufferscope_scenario::Encapsulation;
-use bufferscope_scenario::sizes::ETHERNET_HEADER_BYTES;
 use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -28,6 +27,7 @@ use crate::kernel::{
 };
 use crate::network::Network;
 use crate::warnings::Warnings;
+use sending::Sending;
 
 /// Larger than any frame while segmentation is off.
 const FRAME_BYTES: usize = 2048;
@@ -45,11 +45,11 @@ const TIMER: u64 = u64::MAX;
 pub struct RelayReport {
     /// Frames carried.
     pub frames: u64,
-    /// How much later than due a frame left: on average ...
+    /// Mean time by which frames left late.
     pub mean_late_ns: u64,
-    /// ... and at most.
+    /// Longest time by which a frame left late.
     pub most_late_ns: u64,
-    /// Frames lost because the relay could not keep up.
+    /// Frames lost because the relay could not keep up, or because the device that they leave by had no room.
     pub lost: u64,
     /// Whether its thread has precedence over all ordinary threads.
     pub real_time: bool,
@@ -81,8 +81,8 @@ struct Counters {
     late_ns: AtomicU64,
     most_late_ns: AtomicU64,
     lost: AtomicU64,
-    real_time: AtomicU64,
-    failure: Mutex<Option<String>>,
+    real_time: AtomicBool,
+    failure: OnceLock<String>,
 }
 
 impl RelayReport {
@@ -115,9 +115,9 @@ impl Relay {
         let shared = Arc::clone(&counters);
         let mut carrier = Carrier::new(directions)?;
         std::thread::Builder::new().name("relay".into()).spawn(move || {
-            shared.real_time.store(priority::set_realtime(0, Precedence::Others).is_ok().into(), Relaxed);
+            shared.real_time.store(priority::set_realtime(0, Precedence::Others).is_ok(), Relaxed);
             if let Err(error) = carrier.carry(&shared) {
-                *shared.failure.lock().expect("no panic while it is locked") = Some(error.to_string());
+                let _ = shared.failure.set(error.to_string());
             }
         })?;
         Ok(Self { counters, rates: WireRates(rates), sockets })
@@ -131,7 +131,7 @@ impl Relay {
     /// What the relay has done so far; an error if it failed.
     pub(crate) fn report(&self) -> io::Result<RelayReport> {
         let counters = &self.counters;
-        if let Some(failure) = counters.failure.lock().expect("no panic while it is locked").clone() {
+        if let Some(failure) = counters.failure.get() {
             return Err(io::Error::other(format!("the delay relay failed: {failure}")));
         }
         for socket in &self.sockets {
@@ -143,7 +143,7 @@ impl Relay {
             mean_late_ns: counters.late_ns.load(Relaxed).checked_div(frames).unwrap_or(0),
             most_late_ns: counters.most_late_ns.load(Relaxed),
             lost: counters.lost.load(Relaxed),
-            real_time: counters.real_time.load(Relaxed) != 0,
+            real_time: counters.real_time.load(Relaxed),
         })
     }
 }
@@ -165,30 +165,6 @@ impl Direction {
     /// How late the next frame is; `None` if no frame is due yet.
     fn late(&self) -> Option<u64> {
         read(Clock::CLOCK_MONOTONIC).checked_sub(self.held.front()?.0)
-    }
-}
-
-/// Computes when frames leave a wire. They are sent one after the other, and each then propagates.
-struct Sending {
-    rate_bps: Arc<AtomicU64>,
-    encapsulation: Encapsulation,
-    delay_ns: u64,
-    free_at_ns: u64,
-}
-
-impl Sending {
-    fn new(wire: Wire) -> Self {
-        let Wire { rate_bps, encapsulation, delay_ns } = wire;
-        Self { rate_bps: Arc::new(rate_bps.unwrap_or(0).into()), encapsulation, delay_ns, free_at_ns: 0 }
-    }
-
-    /// When a frame that arrives now will leave.
-    fn send(&mut self, now_ns: u64, frame_bytes: usize) -> u64 {
-        let ip_bytes = (frame_bytes as u32).saturating_sub(ETHERNET_HEADER_BYTES);
-        let bits = u64::from(self.encapsulation.frame_bytes(ip_bytes)) * 8;
-        let sent_ns = (bits * 1_000_000_000).checked_div(self.rate_bps.load(Relaxed)).unwrap_or(0);
-        self.free_at_ns = self.free_at_ns.max(now_ns) + sent_ns;
-        self.free_at_ns + self.delay_ns
     }
 }
 
@@ -229,7 +205,7 @@ impl Carrier {
     /// Takes the frames that have arrived at a device.
     fn take(&mut self, index: usize) -> io::Result<()> {
         let direction = &mut self.directions[index];
-        let (monotonic_ns, realtime_ns) = (read(Clock::CLOCK_MONOTONIC), read(Clock::CLOCK_REALTIME));
+        let clocks_ns = at_once();
         for _ in 0..FRAMES_AT_ONCE {
             let mut frame = self.spare.pop().unwrap_or_default();
             frame.resize(FRAME_BYTES, 0);
@@ -238,11 +214,9 @@ impl Carrier {
                 break;
             };
             frame.truncate(arrival.bytes);
-            let ago_ns = arrival.realtime_ns.map_or(0, |stamp| realtime_ns.saturating_sub(stamp));
-            let leaves_ns = direction.sending.send(monotonic_ns.saturating_sub(ago_ns), arrival.bytes);
-            // Setting the clock back must not make a frame overtake another.
-            let leaves_ns = direction.held.back().map_or(leaves_ns, |(before_ns, _)| leaves_ns.max(*before_ns));
-            direction.held.push_back((leaves_ns, frame));
+            let now_ns = read(Clock::CLOCK_MONOTONIC);
+            let arrived_ns = arrival.realtime_ns.map_or(now_ns, |stamp_ns| arrived_ns(stamp_ns, clocks_ns, now_ns));
+            direction.held.push_back((direction.sending.send(arrived_ns, arrival.bytes), frame));
         }
         Ok(())
     }
@@ -253,21 +227,24 @@ impl Carrier {
             while let Some(late_ns) = direction.late() {
                 let Some((_, frame)) = direction.held.pop_front() else { break };
                 match send(direction.to.as_raw_fd(), &frame, MsgFlags::empty()) {
-                    Ok(_) => {}
+                    Ok(_) => {
+                        counters.frames.fetch_add(1, Relaxed);
+                        counters.late_ns.fetch_add(late_ns, Relaxed);
+                        counters.most_late_ns.fetch_max(late_ns, Relaxed);
+                    }
                     Err(Errno::EAGAIN | Errno::ENOBUFS) => {
                         counters.lost.fetch_add(1, Relaxed);
                     }
                     Err(error) => return Err(error.into()),
                 }
-                counters.frames.fetch_add(1, Relaxed);
-                counters.late_ns.fetch_add(late_ns, Relaxed);
-                counters.most_late_ns.fetch_max(late_ns, Relaxed);
                 self.spare.push(frame);
             }
         }
         Ok(())
     }
 
+    /// Sets the timer to when the next frame leaves. Setting or disarming the timer also clears its expiration, so it
+    /// need not be read.
     fn arm(&self) -> io::Result<()> {
         match self.directions.iter().filter_map(|direction| direction.held.front()).map(|(at, _)| *at).min() {
             Some(next_ns) => {
@@ -280,36 +257,28 @@ impl Carrier {
     }
 }
 
+/// When a frame with this stamp of the real-time clock arrived, on the monotonic clock. `clocks_ns` are the two clocks at
+/// one time; the frame may have arrived after it. If the real-time clock was set back in between, the frame would appear
+/// to arrive in the future, so it counts as arriving `now_ns`.
+fn arrived_ns(stamp_ns: u64, (monotonic_ns, realtime_ns): (u64, u64), now_ns: u64) -> u64 {
+    monotonic_ns.saturating_add_signed(stamp_ns.wrapping_sub(realtime_ns).cast_signed()).min(now_ns)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn wire(rate_bps: Option<u64>, overhead_bytes: u32) -> Sending {
-        Sending::new(Wire { rate_bps, encapsulation: Encapsulation::adding(overhead_bytes), delay_ns: 5_000_000 })
+    #[test]
+    fn a_stamp_is_converted_to_the_monotonic_clock() {
+        let clocks_ns = (5_000, 1_000_000);
+        assert_eq!(arrived_ns(999_000, clocks_ns, 9_000), 4_000, "before the clocks were read");
+        assert_eq!(arrived_ns(1_003_000, clocks_ns, 9_000), 8_000, "after the clocks were read");
     }
 
     #[test]
-    fn frames_are_sent_one_after_the_other_and_then_propagate() {
-        // 1514 bytes take 1,211,200 ns at 10 Mbit/s.
-        let mut wire = wire(Some(10_000_000), 14);
-        assert_eq!(wire.send(100, 1514), 100 + 1_211_200 + 5_000_000);
-        assert_eq!(wire.send(200, 1514), 100 + 2 * 1_211_200 + 5_000_000, "it waits for the one before");
-        assert_eq!(wire.send(9_000_000, 1514), 9_000_000 + 1_211_200 + 5_000_000, "the wire was idle");
-    }
-
-    #[test]
-    fn overhead_counts_and_a_new_rate_holds_from_the_next_frame_on() {
-        // 1500 bytes plus 38 of the link layer: 1538 bytes are 12,304 bits.
-        let mut wire = wire(Some(1_000_000), 38);
-        assert_eq!(wire.send(0, 1514), 12_304_000 + 5_000_000);
-        wire.rate_bps.store(100_000_000, Relaxed);
-        assert_eq!(wire.send(0, 1514), 12_304_000 + 123_040 + 5_000_000);
-    }
-
-    #[test]
-    fn a_wire_without_a_rate_only_delays() {
-        let mut wire = wire(None, 0);
-        assert_eq!((wire.send(1, 1514), wire.send(2, 1514)), (5_000_001, 5_000_002));
-        assert_eq!(wire.send(3, 4), 5_000_003, "no frame is shorter than nothing");
+    fn no_frame_arrives_in_the_future_or_before_the_clock_began() {
+        let clocks_ns = (5_000, 1_000_000);
+        assert_eq!(arrived_ns(3_600_000_000_000, clocks_ns, 9_000), 9_000, "the clock was set back");
+        assert_eq!(arrived_ns(0, clocks_ns, 9_000), 0, "the clock was set forward");
     }
 }

@@ -51,7 +51,7 @@ impl RunClock {
 
 /// Reads the monotonic and the real-time clock at the same time. If this thread lost its CPU in between, it reads them
 /// again.
-fn at_once() -> (u64, u64) {
+pub fn at_once() -> (u64, u64) {
     let read_both = || {
         let before_ns = read(ClockId::CLOCK_MONOTONIC);
         let realtime_ns = read(ClockId::CLOCK_REALTIME);

@@ -95,9 +95,7 @@ fn in_own_network(
     testbed.processes.ask_to_end();
     supervisor.await_background();
     testbed.processes.await_orphans();
-    if !request.quiet {
-        testbed.report();
-    }
+    testbed.report(!request.quiet);
     Ok(ending)
 }
 

@@ -113,11 +113,13 @@ impl Testbed {
         self.waiting.clear();
     }
 
-    /// Reports what disturbed the network.
-    pub(super) fn report(&self) {
+    /// Reports what disturbed the network; without `warns` only what broke it.
+    pub(super) fn report(&self, warns: bool) {
         let mut warnings = Warnings::default();
-        if let Some(report) = self.relay.as_ref().and_then(|relay| relay.report().ok()) {
-            report.check(&mut warnings);
+        match self.relay.as_ref().map(Relay::report) {
+            Some(Ok(report)) if warns => report.check(&mut warnings),
+            Some(Err(error)) => eprintln!("bufferscope: {error}"),
+            _ => {}
         }
         for text in warnings.into_texts() {
             eprintln!("bufferscope: {text}");
