@@ -79,8 +79,8 @@ pub(crate) fn enter_for_children(namespace: &OwnedFd) -> io::Result<()> {
 /// The first process. It reaps orphans until all processes have to end, asks them to end, and reports when none is left
 /// or their time is up. It stays until its creator has ended, because everything in the namespace ends with it.
 fn run_first(lifeline: &OwnedFd) -> ! {
-    // At the latest, this process is killed when its creator ends. If the creator ended before this call, that is
-    // detected.
+    // The kernel kills this process when the thread that created it ends. If that happened before this call, the closed
+    // lifeline ends it.
     let _ = prctl::set_pdeathsig(Signal::SIGKILL);
     let _ = setsid();
     if let Ok(children) = children_signals() {

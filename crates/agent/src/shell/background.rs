@@ -15,8 +15,8 @@ use crate::error::Error;
 use crate::kernel::child_env::TerminalMode;
 use crate::kernel::socket_tables;
 
-/// A command that opens a socket does so within this time, even on a busy machine. A command that opens none causes no
-/// longer delay than this.
+/// How long to wait for the commands' sockets; a server opens its socket sooner even on a busy machine, and other
+/// commands delay the program by no more.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 

@@ -13,11 +13,12 @@ pub enum ExitReport {
     Exited(i32),
     /// The number of the signal that ended it.
     Killed(i32),
-    /// No program was run. Says why, and with which exit status the process that asked for the program should end.
+    /// The program could not be run, or not be waited for. Has the reason, and the exit status for the process that
+    /// asked.
     Failed {
         /// In words.
         message: String,
-        /// The exit status, as in shells.
+        /// 126 or 127 if the program could not be started, as in shells; otherwise 1.
         status: u8,
     },
 }

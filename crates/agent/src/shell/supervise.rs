@@ -51,7 +51,7 @@ impl<'a> Supervisor<'a> {
         let mut signals: SigSet = PASSED_ON.into_iter().collect();
         signals.add(Signal::SIGCHLD);
         let descriptor = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
-        // The kernel would send this signal to stop a background process that changes the terminal's foreground group.
+        // `tcsetpgrp` sends SIGTTOU to a background process that calls it, which would stop this one.
         signals.add(Signal::SIGTTOU);
         signals.thread_block()?;
         Ok(Self {

@@ -14,7 +14,7 @@ class Ending:
     status: int
     """Its exit status as shells report it: 128 plus the signal's number if a signal ended it."""
     message: str = ""
-    """Why it could not be run; empty if it ran."""
+    """Why it could not be run, or not be waited for; otherwise empty."""
 
 
 class Shell(Protocol):
