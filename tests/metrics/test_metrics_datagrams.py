@@ -62,6 +62,12 @@ def test_long_delay_by_hand() -> None:
     assert float(emodel._long_delay(np.array([99.0]))[0]) == 0
 
 
+def test_talker_echo_begins_at_one_millisecond() -> None:
+    below, above = emodel._talker_echo(np.array([0.1, 0.9])), emodel._talker_echo(np.array([5.0, 50.0]))
+    assert (below == 0).all()
+    assert (above > 0).all()
+
+
 def test_loss_costs_what_g113_says_of_g711_with_concealment() -> None:
     """Ie-eff = 95 P / (P + 25.1): 3.64 at 1 %, 15.8 at 5 %."""
     assert rating(0) - rating(0, 1) == pytest.approx(95 / 26.1)

@@ -57,11 +57,11 @@ def _delay_impairment(delay_ms: Values) -> Values:
 
 
 def _talker_echo(delay_ms: Values) -> Values:
-    """Idte, for a sidetone between 9 and 20 dB."""
+    """Idte, for a sidetone between 9 and 20 dB: none below 1 ms, where the echo counts as sidetone."""
     terv = TELR - 40 * np.log10((1 + delay_ms / 10) / (1 + delay_ms / 150)) + 6 * np.exp(-0.3 * delay_ms**2)
     roe, re = -1.5 * (NO - RLR), 80 + 2.5 * (terv - 14)
     impairment: Values = ((roe - re) / 2 + np.sqrt((roe - re) ** 2 / 4 + 100) - 1) * (1 - np.exp(-delay_ms))
-    return impairment
+    return np.where(delay_ms < 1, 0.0, impairment)
 
 
 def _listener_echo(round_trip_ms: Values) -> Values:
