@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use super::InitError;
 
 /// The ports' names on QEMU's command line.
-pub(super) const FRAMES: &str = "bufferscope.results.frames";
+pub(super) const FRAMES: &str = "bufferscope.frames";
 pub(super) const OUTPUT: &str = "bufferscope.output";
-pub(super) const ERRORS: &str = "bufferscope.base.errors";
+pub(super) const ERRORS: &str = "bufferscope.errors";
 
 const PORTS: &str = "/sys/class/virtio-ports";
 const TERMINAL: &str = "/dev/hvc0";

@@ -24,11 +24,11 @@ REQUEST_NAME = "opt/bufferscope/request"
 """The name under which the guest finds its request (`/sys/firmware/qemu_fw_cfg/by_name/...`)."""
 REQUEST_BYTES = 1 << 20
 """The size of a request. It is part of the saved state, so every request is padded to it."""
-PORT_NAME = "bufferscope.results.frames"
+PORT_NAME = "bufferscope.frames"
 """The virtio port on which the guest writes its frames."""
 OUTPUT_NAME = "bufferscope.output"
 """The ports on which a user's program writes if it has no terminal."""
-ERRORS_NAME = "bufferscope.base.errors"
+ERRORS_NAME = "bufferscope.errors"
 _STATE_FORMAT = 2
 """Must be changed whenever the same machine would be saved in a different form."""
 _MEMORY_MIB = 512
