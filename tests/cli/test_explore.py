@@ -99,9 +99,13 @@ def test_a_stored_run_is_opened_as_it_was_made(tmp_path: Path, monkeypatch: pyte
 
 def test_what_cannot_be_opened_is_refused(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "lab.toml").write_text(ROUTED, encoding="utf-8")
+    stored = tmp_path / "stored"
+    stored.mkdir()
     for arguments, reason in [
         (["no-such"], "no-such"),
         (["--set", "duration=5s"], "name one"),
+        (["--seed", "2"], "name one"),
+        *((["stored", *change], "a stored run has its own") for change in (["--seed", "2"], ["--set", "duration=5s"])),
         (["lab.toml", "--http-port", "99999"], "65535"),
         (["lab.toml", "--set", "link.line.rate=0mbit"], "allowed: a rate from"),
     ]:

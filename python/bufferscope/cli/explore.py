@@ -30,7 +30,15 @@ def explore(
     ] = None,
     point: options.Point = None,
     overrides: options.Set = None,
-    seed: options.Seed = 1,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed",
+            metavar="N",
+            help="Random seed; equal seeds give equal records. Default: 1; a stored run has its own.",
+            show_default=False,
+        ),
+    ] = None,
     port: Annotated[
         int,
         typer.Option(
@@ -75,11 +83,14 @@ def explore(
             note("The explorer has ended.")
 
 
-def _opened(what: str | None, point: list[str] | None, overrides: list[str] | None, seed: int) -> "Opened | None":
-    """What the page opens; None: what it opens by itself."""
+def _opened(
+    what: str | None, point: list[str] | None, overrides: list[str] | None, seed: int | None
+) -> "Opened | None":
+    """The experiment for the page to open; None if the page opens its default."""
+    changed = bool(point or overrides or seed is not None)
     if what is None:
-        if point or overrides:
-            raise InputError("--point and --set change an experiment: name one")
+        if changed:
+            raise InputError("--point, --set and --seed change an experiment: name one")
         return None
     from bufferscope.report.explorer import Opened, of_run, run_of
 
@@ -87,8 +98,8 @@ def _opened(what: str | None, point: list[str] | None, overrides: list[str] | No
     if isdir(what) or isfile(join(dirname(what), RUNS)):  # noqa: PTH112,PTH113,PTH118,PTH120
         from bufferscope.store.finding import find_anywhere
 
-        if point or overrides:
-            raise InputError("--point and --set change an experiment; a stored run has its own")
+        if changed:
+            raise InputError("--point, --set and --seed change an experiment; a stored run has its own")
         path = Path(what)
         return of_run(run_of(path, find_anywhere(path)))
     from bufferscope.cli.choosing import one_point
@@ -97,4 +108,6 @@ def _opened(what: str | None, point: list[str] | None, overrides: list[str] | No
 
     experiment = load(what, overrides or ())
     tell([experiment])
-    return Opened.of(experiment, experiment.points.index(one_point(experiment, point or ())), seed)
+    return Opened.of(
+        experiment, experiment.points.index(one_point(experiment, point or ())), 1 if seed is None else seed
+    )
