@@ -31,7 +31,6 @@ mod traffic;
 mod warnings;
 mod watch;
 mod wire_check;
-mod wire_losses;
 
 use std::io::{self, Read, Write};
 

@@ -4,7 +4,7 @@ use std::io;
 
 use bufferscope_endpoint::netlink::Netlink;
 use bufferscope_endpoint::qdisc_stats;
-use bufferscope_plan::{FAULTS_HANDLE, Plan, is_optional};
+use bufferscope_plan::{Plan, is_optional};
 
 use crate::cards::{CardError, CardSet};
 use crate::kernel::namespace::Namespace;
@@ -71,8 +71,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Number of packets lost so far where none may be lost: in devices outside their queues, and on the wires, except
-    /// what their impairments lose.
+    /// Number of packets lost so far where none may be lost: on the wires, and in devices outside their queues.
     pub(crate) fn lost_outside_queues(&self) -> io::Result<u64> {
         let mut lost = 0;
         for namespace in &self.namespaces {
@@ -81,11 +80,7 @@ impl Network {
         }
         for delay in &self.plan.delays {
             self.namespaces[delay.namespace].enter()?;
-            qdisc_stats::read(&mut Netlink::open()?, |stats| {
-                if stats.handle != FAULTS_HANDLE {
-                    lost += stats.drops;
-                }
-            })?;
+            qdisc_stats::read(&mut Netlink::open()?, |stats| lost += stats.drops)?;
         }
         Ok(lost)
     }
