@@ -165,5 +165,5 @@ def test_ctrl_c_while_modules_are_imported_is_quiet(module: str, command: str, t
 def test_nearly_nothing_is_imported_before_ctrl_c_is_dealt_with() -> None:
     code = "import sys; import bufferscope.__main__; print([name for name in sys.modules if 'bufferscope' in name])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    expected = ["base", "base.attach", "base.lazy", "", "__main__"]
+    expected = ["base", "base.lazy", "base.attach", "", "__main__"]
     assert done.stdout == f"{['.'.join(filter(None, ['bufferscope', name])) for name in expected]}\n"

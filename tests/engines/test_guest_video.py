@@ -41,12 +41,14 @@ def test_a_video_alone_is_the_same_on_a_kernel(tmp_path: Path) -> None:
 def test_a_video_beside_a_download_has_about_the_same_share_on_a_kernel(tmp_path: Path) -> None:
     """The queue is full when the video starts. Later its bit rate depends on which packets are lost.
 
-    In one pair of runs it was 2.28 and 2.53 Mbit/s; the neighbouring bit rates are 2 and 3 Mbit/s.
+    In one pair of runs it was 2.28 and 2.53 Mbit/s; the neighbouring bit rates are 2 and 3 Mbit/s. The start depends on
+    the losses, too: with the seeds 1 to 8, the simulator needs 1.34 to 1.36 s six times, and 1.43 to 1.44 s twice, as
+    the kernel did with seed 1.
     """
     bulk = {"congestion": "cubic"}
     text = dumbbell("A video", "60s", bottleneck={"queue": pfifo(100)}, bulk=bulk, ping=None) + VIDEO + 'start = "5s"\n'
     sim, guest = measured(text, tmp_path)
-    assert sim["video.video.startup_s"] == pytest.approx(guest["video.video.startup_s"], rel=0.05)
+    assert sim["video.video.startup_s"] == pytest.approx(guest["video.video.startup_s"], rel=0.1)
     assert sim["video.video.rate_mbit"] == pytest.approx(guest["video.video.rate_mbit"], rel=0.25)
     assert [each["video.video.stalls"] for each in (sim, guest)] == [0, 0]
     assert sim["goodput.total_mbit"] == pytest.approx(guest["goodput.total_mbit"], rel=0.02)
