@@ -29,7 +29,7 @@ SHORT = ["--set", "duration=10s"]
 
 
 def main() -> None:
-    """Print a line for each command as soon as it is measured."""
+    """Measure each command, and print its line at once."""
     is_short = sys.argv[1:] == ["--short"]
     repetitions = 1 if is_short else int(sys.argv[1]) if sys.argv[1:] else REPETITIONS
     with tempfile.TemporaryDirectory() as place:

@@ -8,8 +8,9 @@
 //! in one integer, so a match is one comparison. The matches of a popped slot are replayed only after its owner has had
 //! the chance to set the slot again, as wires and delay lines do.
 //!
-//! The structure was chosen by measurement (`python benches/speed.py instructions`; with `MOST_GROUPS` of 1, there are two trees and no
-//! groups of one slot). A heap cannot move a timer that it holds, or mispredicts several times as many branches.
+//! The structure was chosen by measurement (`python benches/speed.py instructions`; with `MOST_GROUPS` of 1, there are
+//! two trees and no groups of one slot). A heap cannot move a timer that it holds, or mispredicts several times as many
+//! branches.
 //!
 //! Events of the same instant occur in the order in which they were scheduled, after those scheduled with
 //! [`EventQueue::schedule_first`].
@@ -136,7 +137,7 @@ impl EventQueue {
         if at_ns >= until_ns {
             return None;
         }
-        debug_assert!(at_ns >= self.now_ns, "time went back from {} ns to {at_ns} ns", self.now_ns);
+        assert!(at_ns >= self.now_ns, "time went back from {} ns to {at_ns} ns", self.now_ns);
         self.now_ns = at_ns;
         let slot = (first as Slot) & ((1 << SLOT_BITS) - 1);
         if (slot as usize) < self.alone {
@@ -144,11 +145,11 @@ impl EventQueue {
         } else {
             // The ancestors still hold the popped key. Until they are replayed, no smaller key can be set, so no other
             // replay changes them.
-            let Leaf { group, tree, node } = self.leaf(slot);
-            match (node, group) {
-                (1, Some(group)) => *self.first_of(group) = NEVER,
-                (1, None) => self.first_other = NEVER,
-                _ => self.pairs[tree + node / 2][node % 2] = NEVER,
+            let Leaf { tree, node, .. } = self.leaf(slot);
+            if node == 1 {
+                self.first_other = NEVER;
+            } else {
+                self.pairs[tree + node / 2][node % 2] = NEVER;
             }
             self.unsettled = Some(slot);
         }
