@@ -229,7 +229,7 @@ def test_the_address_of_explore_is_opened(page: Explorer) -> None:
     text = HOME.read_text(encoding="utf-8")
     document = {"v": 1, "toml": text, "sets": ["link.line.rate=3mbit"], "seed": 7, "watch": "nowhere>else"}
     packed = urlsafe_b64encode(gzip.compress(json.dumps(document).encode())).decode().rstrip("=")
-    page.page.evaluate("fragment => location.hash = fragment", f"#e={packed}")
+    page.follow(f"#e={packed}")
     page.page.locator('[data-control="rate"] output', has_text="3 Mbit/s").wait_for()
     page.settle()
     assert (page.state["seed"], page.state["sets"]) == (7, ["link.line.rate=3mbit"])
@@ -244,9 +244,9 @@ def test_bad_links_do_not_break_the_page(opened: Opener) -> None:
     wrong = b'{"v":1,"toml":"title = 1","sets":[1,"x",{}],"point":-1,"seed":1e99,"changes":[{"at_ns":"a"}],"files":[]}'
     for fragment in ("#j=%00", "#j=e30", "#e=H4sI", f"#j={bomb}", "#j=" + "A" * 1_100_000):
         bad.page.locator("#notice").evaluate("notice => notice.textContent = ''")
-        bad.page.evaluate("fragment => location.hash = fragment", fragment)
+        bad.follow(fragment)
         bad.page.locator("#notice", has_text="cannot be opened").wait_for()
-    bad.page.evaluate("fragment => location.hash = fragment", "#j=" + urlsafe_b64encode(wrong).decode().rstrip("="))
+    bad.follow("#j=" + urlsafe_b64encode(wrong).decode().rstrip("="))
     bad.page.locator("#refused", has_text="title").wait_for()
     bad.choose("line:home")
     assert bad.refused == ""

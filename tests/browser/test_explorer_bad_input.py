@@ -81,17 +81,15 @@ def test_links_with_too_much_are_not_opened_in_part(opened: Opener) -> None:
         {"files": {f"trace{number}": "" for number in range(21)}},
     ):
         page.page.locator("#notice").evaluate("notice => notice.textContent = ''")
-        page.page.evaluate("fragment => location.hash = fragment", _fragment(toml=HOME, **document))
+        page.follow(_fragment(toml=HOME, **document))
         page.page.locator("#notice", has_text="longer than a link of this page can be").wait_for()
         assert page.state["toml"] == HOME
         assert page.state["sets"] == page.state["changes"] == []
-    page.page.evaluate(
-        "fragment => location.hash = fragment", _fragment(toml=HOME, changes=[{"at_ns": 2.5, "sets": []}])
-    )
+    page.follow(_fragment(toml=HOME, changes=[{"at_ns": 2.5, "sets": []}]))
     page.page.locator("#changes li").wait_for()
     page.settle()
     assert page.refused == ""
-    page.page.evaluate("fragment => location.hash = fragment", _fragment(toml=HOME, sets=["link.line.rate=0mbit"]))
+    page.follow(_fragment(toml=HOME, sets=["link.line.rate=0mbit"]))
     page.page.locator("#refused", has_text="allowed: a rate from 1kbit").wait_for()
     page.choose("line:dsl")
     assert page.refused == ""
@@ -112,7 +110,7 @@ def test_a_large_experiment_does_not_hold_the_page_up(opened: Opener) -> None:
     large = _fragment(toml=chain + _many(30, PING).removeprefix(HOME), sets=["duration=2500ms"])
     page = opened()
     page.page.set_default_timeout(60_000)
-    page.page.evaluate("fragment => location.hash = fragment", large)
+    page.follow(large)
     page.page.locator("#network", has_text="64 nodes are not in the drawing").wait_for()
     page.settle()
     assert page.refused == ""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import explorers
 import pytest
+from browsers import eventually
 from explorerpage import PAGE, SOURCES, Explorer
 from playwright.sync_api import Browser
 
@@ -33,9 +34,7 @@ def page(chromium: Browser) -> Iterator[Explorer]:
 
 def _open(page: Explorer, **document: object) -> None:
     packed = urlsafe_b64encode(json.dumps({"v": 1, **document}).encode()).decode().rstrip("=")
-    page.page.evaluate("fragment => location.hash = fragment", f"#j={packed}")
-    page.page.wait_for_timeout(50)
-    page.settle()
+    page.follow(f"#j={packed}")
 
 
 def _saved(page: Explorer, button: str = "save-toml") -> str:
@@ -85,7 +84,7 @@ def test_what_a_file_cannot_say_is_named(page: Explorer) -> None:
     bs.Simulation(text, seed=1)
     page.page.locator("#editor").evaluate("editor => editor.open = true")
     page.page.locator("#text").fill(HOME.replace('"200p"', '"150p"'))
-    page.page.wait_for_timeout(400)
+    assert eventually(page.page, lambda: page.state["toml"], lambda text: '"150p"' in text)
     page.settle()
     assert len(page.state["changes"]) == 1, "the editor keeps changes during the run"
     page.page.check('input[name="scope"][value="whole"]')

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsers import await_frames, draw_all
+from browsers import await_frames, draw_all, eventually
 from handmade import HandmadeRun, probes
 from matrices import COLOURS, result_of, typical
-from playwright.sync_api import Browser, Page, ViewportSize
+from playwright.sync_api import Browser, Locator, Page, ViewportSize
 from reactions import run_of
 from reports import DRAWN, LABELS, document, run, stored
 
@@ -322,11 +322,9 @@ def test_a_click_on_a_legend_dims_the_other_series(desktop: Page, experiment: st
     if len(places) > 1:
         before = figure.evaluate(SEEN)
         desktop.mouse.click(*places[0])
-        desktop.wait_for_timeout(150)
-        assert figure.evaluate(SEEN) != before
+        assert eventually(desktop, lambda: figure.evaluate(SEEN), lambda seen: seen != before)
         desktop.mouse.click(*places[0])
-        desktop.wait_for_timeout(150)
-        assert figure.evaluate(SEEN) == before
+        assert eventually(desktop, lambda: figure.evaluate(SEEN), lambda seen: seen == before)
 
 
 def _holds(box: list[float], x: float, y: float) -> bool:
@@ -454,21 +452,24 @@ def test_a_name_in_a_legend_isolates_its_series_in_all_figures_over_time(desktop
     other = desktop.locator("#two-queues-rtt")
     canvas_box(desktop, "two-queues-queue_length")
     desktop.mouse.click(*figure.evaluate(LEGEND, "100p"))
-    for chart in (figure, other):
-        desktop.wait_for_timeout(200)
-        seen = chart.evaluate(OPACITIES)
-        assert seen["100p"] == 1
-        assert seen["50p"] < 0.2
+
+    def shows(chart: Locator, *names: str) -> bool:
+        """Whether the chart comes to show these lines, and dims the others."""
+        return eventually(
+            desktop,
+            lambda: chart.evaluate(OPACITIES),
+            lambda seen: all(opacity == 1 if name in names else opacity < 0.2 for name, opacity in seen.items()),
+        )
+
+    assert shows(figure, "100p")
+    assert shows(other, "100p")
     desktop.mouse.click(*figure.evaluate(LEGEND, "50p"))  # adds the other
-    desktop.wait_for_timeout(200)
-    assert set(other.evaluate(OPACITIES).values()) == {1}
+    assert shows(other, *LABELS)
     desktop.mouse.click(*figure.evaluate(LEGEND, "100p"))  # takes the first away
-    desktop.wait_for_timeout(200)
-    assert other.evaluate(OPACITIES)["100p"] < 0.2
+    assert shows(other, "50p")
     left, top, width, height = canvas_box(desktop, "two-queues-queue_length")
     desktop.mouse.dblclick(left + width / 2, top + height / 2)
-    desktop.wait_for_timeout(200)
-    assert set(other.evaluate(OPACITIES).values()) == {1}
+    assert shows(other, *LABELS)
 
 
 def test_lines_are_named_at_their_end_within_the_page_and_apart(desktop: Page) -> None:
@@ -485,20 +486,25 @@ def test_names_are_dimmed_with_their_lines_and_gone_while_a_part_is_shown(deskto
     figure = desktop.locator("#two-queues-queue_length")
     left, top, width, height = canvas_box(desktop, "two-queues-queue_length")
 
-    def opacities() -> dict[str, float]:
-        desktop.wait_for_timeout(200)
-        return {name["text"]: name["opacity"] for name in figure.evaluate(NAMED)}
+    def shows(opacities: dict[str, float]) -> bool:
+        """Whether the names come to have these opacities."""
+        return eventually(
+            desktop,
+            lambda: {name["text"]: name["opacity"] for name in figure.evaluate(NAMED)},
+            lambda seen: seen == pytest.approx(opacities),
+        )
 
     desktop.mouse.click(*figure.evaluate(LEGEND, "100p"))
-    assert opacities() == {"100p": 1, "50p": pytest.approx(0.08)}
+    assert shows({"100p": 1, "50p": 0.08})
     desktop.mouse.click(*figure.evaluate(LEGEND, "100p"))
+    assert shows({"100p": 1, "50p": 1})
     desktop.mouse.move(left + width / 2, top + height / 2)
     desktop.keyboard.down("Shift")
     desktop.mouse.wheel(0, -300)
     desktop.keyboard.up("Shift")
-    assert set(opacities().values()) == {0}
+    assert shows({"100p": 0, "50p": 0})
     desktop.locator("#two-queues .whole button").click()
-    assert set(opacities().values()) == {1}
+    assert shows({"100p": 1, "50p": 1})
 
 
 def test_a_phone_leaves_the_names_to_the_legend(phone: Page) -> None:

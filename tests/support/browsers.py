@@ -1,6 +1,8 @@
 """The browser that tests of pages drive: the system's Chromium."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from time import monotonic
+from typing import TypeVar
 
 from laboratory import program
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -25,6 +27,8 @@ def launched() -> Iterator[Browser]:
         browser.close()
 
 
+T = TypeVar("T")
+
 DRAWN_MS = 60_000
 FRAME_MS = 30_000
 FRAMES = """patience_ms => new Promise((drawn, failed) => {
@@ -36,6 +40,16 @@ FRAMES = """patience_ms => new Promise((drawn, failed) => {
 def await_frames(page: Page) -> None:
     """Wait until the browser has drawn what has changed. A hidden page, or one whose drawing hangs, fails the test."""
     page.evaluate(FRAMES, FRAME_MS)
+
+
+def eventually(page: Page, read: Callable[[], T], is_expected: Callable[[T], bool]) -> bool:
+    """Read again until the value is the expected one, as long as a page may take to draw it; whether it was."""
+    end = monotonic() + FRAME_MS / 1000
+    while not is_expected(read()):
+        if monotonic() > end:
+            return False
+        page.wait_for_timeout(20)
+    return True
 
 
 def draw_all(page: Page) -> None:

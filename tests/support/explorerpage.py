@@ -25,6 +25,12 @@ POSITION = """(slider, value) => {
     slider.dispatchEvent(new Event("input", { bubbles: true }));
 }"""
 """Moves a slider to a value, as a reader does."""
+FOLLOW = """fragment => new Promise((seen, failed) => {
+    if (location.hash === fragment) failed(new Error("the address has this link already"));
+    addEventListener("hashchange", seen, { once: true });
+    location.hash = fragment;
+})"""
+"""Changes the page's address, and waits until the page has noticed."""
 
 
 class Explorer:
@@ -75,6 +81,11 @@ class Explorer:
         """The names of the controls."""
         found = self.page.locator("[data-control]").evaluate_all("all => all.map((each) => each.dataset.control)")
         return cast(list[str], found)
+
+    def follow(self, fragment: str) -> None:
+        """Open a link of the page in the page."""
+        self.page.evaluate(FOLLOW, fragment)
+        self.settle()
 
     def choose(self, preset: str) -> None:
         """Open a preset."""

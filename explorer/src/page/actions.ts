@@ -136,6 +136,14 @@ export class Actions implements Acts {
     }
   }
 
+  /** Opens the link of a changed address. The page is busy from the change on, until the run of the link is over. */
+  private async follow(): Promise<void> {
+    const { dataset } = document.documentElement;
+    const wasBusy = "busy" in dataset;
+    dataset["busy"] = "";
+    if (!(await this.openLink()) && !wasBusy) delete dataset["busy"];
+  }
+
   private fragment(at_ns: number | null): Promise<string> {
     const { history, before } = this.lab;
     return fragmentOf({ state: history.now, before: before?.result.state ?? null, at_ns });
@@ -267,7 +275,7 @@ export class Actions implements Acts {
       const menu = element<HTMLDetailsElement>("menu");
       if (menu.open && event.target instanceof Node && !menu.contains(event.target)) menu.open = false;
     });
-    window.addEventListener("hashchange", () => void this.openLink());
+    window.addEventListener("hashchange", () => void this.follow());
     onScheme(() => view.recolour());
   }
 
