@@ -107,3 +107,13 @@ def test_a_wire_that_keeps_the_order_makes_packets_wait(tmp_path: Path, built: N
     for found in (guest, sim):
         assert mean(rtts_ms(found)) > IDLE_MS + error
     assert mean(rtts_ms(guest)) == pytest.approx(mean(rtts_ms(sim)), abs=error + KERNEL_MS)
+
+
+@pytest.mark.guest
+def test_each_loss_on_a_wire_has_a_row(tmp_path: Path, built: None) -> None:
+    lab = write(tmp_path, LAB.replace("WIRE", "{ loss = 0.05 }"))
+    run = bs.run(lab, engine="guest", out=tmp_path / "guest").runs[0]
+    assert set(run.drops.select("port", "layer", "reason").iter_rows()) == {("h1>h2", "wire", "loss")}
+    # The last sample is as old as five probes at most.
+    assert run.probes["rtt_ns"].null_count() - 5 <= len(run.drops) <= run.probes["rtt_ns"].null_count()
+    assert run.warnings == [], "what the wire is asked to lose is not lost by mistake"

@@ -31,6 +31,7 @@ mod traffic;
 mod warnings;
 mod watch;
 mod wire_check;
+mod wire_losses;
 
 use std::io::{self, Read, Write};
 

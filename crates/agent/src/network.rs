@@ -3,8 +3,8 @@
 use std::io;
 
 use bufferscope_endpoint::netlink::Netlink;
-use bufferscope_endpoint::qdisc_stats;
-use bufferscope_plan::{Plan, is_optional};
+use bufferscope_endpoint::qdisc_stats::{self, QdiscStats};
+use bufferscope_plan::{FAULTS_HANDLE, Plan, is_optional};
 
 use crate::cards::{CardError, CardSet};
 use crate::kernel::namespace::Namespace;
@@ -71,7 +71,8 @@ impl Network {
         Ok(network)
     }
 
-    /// Number of packets lost so far where none may be lost: on the wires, and in devices outside their queues.
+    /// Number of packets lost so far where none may be lost: in devices outside their queues, and on the wires, except
+    /// what their impairments lose.
     pub(crate) fn lost_outside_queues(&self) -> io::Result<u64> {
         let mut lost = 0;
         for namespace in &self.namespaces {
@@ -80,7 +81,9 @@ impl Network {
         }
         for delay in &self.plan.delays {
             self.namespaces[delay.namespace].enter()?;
-            qdisc_stats::read(&mut Netlink::open()?, |stats| lost += stats.drops)?;
+            let mut qdiscs = Vec::new();
+            qdisc_stats::read(&mut Netlink::open()?, |stats| qdiscs.push(stats))?;
+            lost += lost_by_mistake(&qdiscs);
         }
         Ok(lost)
     }
@@ -131,4 +134,33 @@ fn set_sysctl(key: &str, value: &str) -> io::Result<()> {
 
 fn step(what: &str, namespace: &str) -> impl FnOnce(io::Error) -> NetworkError {
     move |source| NetworkError::Step { what: what.to_owned(), namespace: namespace.to_owned(), source }
+}
+
+/// Number of packets that these qdiscs of wires lost, except what impairments lose. A netem around that of the
+/// impairments counts their losses as its own, too (`net/sched/sch_netem.c`).
+fn lost_by_mistake(qdiscs: &[QdiscStats]) -> u64 {
+    let (impairments, wires): (Vec<&QdiscStats>, Vec<_>) =
+        qdiscs.iter().partition(|qdisc| qdisc.handle == FAULTS_HANDLE);
+    wires
+        .iter()
+        .map(|wire| {
+            let inside = impairments.iter().filter(|inside| inside.interface == wire.interface);
+            wire.drops.saturating_sub(inside.map(|inside| inside.drops).sum())
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impairments_lose_nothing_by_mistake() {
+        let qdisc = |interface, handle, drops| QdiscStats { interface, handle, drops, ..QdiscStats::default() };
+        let outer = 1 << 16;
+        assert_eq!(lost_by_mistake(&[qdisc(2, FAULTS_HANDLE, 500)]), 0, "impairments without a wire around them");
+        let both = [qdisc(2, outer, 506), qdisc(2, FAULTS_HANDLE, 506), qdisc(3, outer, 4), qdisc(4, FAULTS_HANDLE, 9)];
+        assert_eq!(lost_by_mistake(&both), 4);
+        assert_eq!(lost_by_mistake(&[qdisc(2, outer, 7), qdisc(2, FAULTS_HANDLE, 5)]), 2);
+    }
 }

@@ -23,6 +23,7 @@ use crate::summary::Summary;
 use crate::traffic::{RunContext, Traffic};
 use crate::warnings::Warnings;
 use crate::watch::{CpuWatch, Sampling, look_interval_ns, softnet_drops};
+use crate::wire_losses::WireLosses;
 
 /// Time from the end of the preparations to time 0 of the run.
 const LEAD_NS: u64 = 20_000_000;
@@ -73,6 +74,7 @@ struct Run<'a, W> {
     output: &'a Output<W>,
     traffic: Traffic,
     sampler: Sampler,
+    wire_losses: WireLosses,
     sampling: Sampling,
     /// Flow sampling, if it has its own interval.
     flow_sampling: Option<Sampling>,
@@ -104,6 +106,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
             RunContext { scenario, server_ports, network, reactor, recorder, warnings: Warnings::default() };
         rates::record_first(&mut context);
         let sampler = Sampler::open(&mut context).map_err(failed())?;
+        let wire_losses = WireLosses::open(&mut context).map_err(failed())?;
         context.reactor.at(0, Event::Sample);
         let flow_sampling =
             scenario.flows_interval_ns.filter(|_| context.recorder.records(Table::Flows)).map(Sampling::new);
@@ -127,6 +130,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
             output,
             traffic,
             sampler,
+            wire_losses,
             capture,
             sampling: Sampling::new(scenario.sample_interval_ns),
             flow_sampling,
@@ -185,6 +189,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
     fn sample(&mut self, due_ns: u64) -> io::Result<()> {
         let now_ns = self.context.now_ns();
         self.sampler.sample(&mut self.context)?;
+        self.wire_losses.sample(&mut self.context)?;
         if self.flow_sampling.is_none() {
             self.traffic.sample(&mut self.context)?;
         }

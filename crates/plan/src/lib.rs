@@ -44,6 +44,7 @@ pub use script::Script;
 pub use shaper::LEAF_HANDLE;
 pub use sysctl::{SYN_LINEAR_TIMEOUTS, is_optional};
 pub use traffic::check;
+pub use wire::FAULTS_HANDLE;
 
 /// What implements the propagation delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

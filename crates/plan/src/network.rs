@@ -105,7 +105,9 @@ fn delay_namespace(name: String, delay: &Delay, faults: &[Option<Netem>; 2], del
             }
             if let Some(faults) = faults {
                 let parent = if wire::holds(wire) { "parent 1:1" } else { "root" };
-                namespace.tc.push(format!("qdisc add dev {device} {parent} handle 2: netem {}", faults.arguments()));
+                let handle = wire::FAULTS_HANDLE >> 16;
+                let netem = format!("{parent} handle {handle:x}: netem {}", faults.arguments());
+                namespace.tc.push(format!("qdisc add dev {device} {netem}"));
             }
         }
     }

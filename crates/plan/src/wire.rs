@@ -9,6 +9,9 @@ use super::{PlanError, Wire, units};
 /// Packets that a netem may hold: enough for a second of 10 Gbit/s, so that a wire never becomes a queue that drops.
 const LIMIT: u32 = 1_000_000;
 
+/// Handle of the netem with a wire's impairments.
+pub const FAULTS_HANDLE: u32 = 2 << 16;
+
 /// Entries of a size table, one for each length from 1 on: enough for every packet that no offload made large.
 const SIZES: u32 = 2048;
 
