@@ -4,6 +4,7 @@
 does: of a million runs, one misses a bound by chance.
 """
 
+from itertools import pairwise
 from math import sqrt
 from pathlib import Path
 from statistics import mean, median, stdev
@@ -117,3 +118,29 @@ def test_each_loss_on_a_wire_has_a_row(tmp_path: Path, built: None) -> None:
     # The last sample is as old as five probes at most.
     assert run.probes["rtt_ns"].null_count() - 5 <= len(run.drops) <= run.probes["rtt_ns"].null_count()
     assert run.warnings == [], "what the wire is asked to lose is not lost by mistake"
+
+
+PACED = """\
+title = "Flows that are held back, and then more than the link carries"
+duration = "6s"
+link = [
+  { name = "access", ends = ["h1", "r1"], delay = "5ms" },
+  { name = "line", ends = ["r1", "h2"], rate = "2mbit", delay = "5ms", queue = { qdisc = "fq", maxrate = "200kbit" } },
+]
+traffic = [
+  { name = "few", kind = "tcp", from = "h1", to = "h2", flows = 4 },
+  { name = "more", kind = "tcp", from = "h1", to = "h2", flows = 12, start = "3s" },
+]
+"""
+
+
+@pytest.mark.guest
+def test_a_discipline_that_held_packets_back_does_not_catch_up(tmp_path: Path, built: None) -> None:
+    run = bs.run(write(tmp_path, PACED), engine="guest", out=tmp_path / "guest").runs[0]
+    samples = run.queues.filter(port="r1>h2").sort("t_ns").select("t_ns", bits=8 * pl.col("sent_bytes"))
+    waiting = most = 0.0
+    for (before_ns, before), (t_ns, bits) in pairwise(samples.iter_rows()):
+        waiting = max(0.0, waiting + (bits - before) - 2e6 * (t_ns - before_ns) / 1e9)
+        most = max(most, waiting)
+    assert samples["bits"][-1] > 2e6 * 2.5, "the link was full in the end"
+    assert most < 2 * 8 * 1514, "behind the shaper is what is being sent, and no queue"

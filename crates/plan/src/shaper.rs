@@ -24,7 +24,8 @@ pub const LEAF_HANDLE: u32 = 0x10 << 16;
 enum Shaper {
     /// A class with an upper limit (`sch_hfsc`). While packets wait, it keeps to the schedule that began with the first of
     /// them, however late the kernel wakes, and it never sends ahead of it. But a change of the rate moves the beginning
-    /// of the schedule to that instant: the packet that is being transmitted no longer counts.
+    /// of the schedule to that instant: the packet that is being transmitted no longer counts. And the schedule goes on
+    /// while a discipline holds its packets back, so that afterwards it may send faster than the rate for as long.
     Hfsc,
     /// A token bucket (`sch_htb`) that holds this much time, in ns. It limits how much the bucket may catch up when the
     /// kernel wakes late, and how far it is ahead after an idle time. A whole packet would be too much: the queue would
@@ -35,14 +36,15 @@ enum Shaper {
 }
 
 impl Shaper {
-    fn new(rate: &RateSchedule, boost: Option<Boost>, clock: Clock) -> Self {
+    fn new(port: &Port, rate: &RateSchedule, clock: Clock) -> Self {
         let catch_up_ns = match clock {
             Clock::Virtual => 10_000,
             Clock::Real => 250_000,
         };
-        match (clock, rate.steps(), boost) {
+        let holds_back = port.queue.all().iter().any(|qdisc| qdisc.kind().holds_back);
+        match (clock, rate.steps(), port.boost) {
             (_, _, Some(boost)) => Self::BoostedHtb { catch_up_ns, boost },
-            (Clock::Virtual, [only], None) if only.bits_per_second <= FASTEST_HFSC_BPS => Self::Hfsc,
+            (Clock::Virtual, [only], None) if only.bits_per_second <= FASTEST_HFSC_BPS && !holds_back => Self::Hfsc,
             _ => Self::Htb { catch_up_ns },
         }
     }
@@ -130,7 +132,7 @@ fn add_port(
         });
         return Ok(());
     }
-    let shaper = Shaper::new(rate, port.boost, kernel.clock);
+    let shaper = Shaper::new(port, rate, kernel.clock);
     plan.namespaces[device.namespace].tc.extend([
         format!("qdisc add dev {on} root handle 1:{table} {} default 1", shaper.name()),
         format!("class add {}", shaper.class(on, first)),

@@ -273,11 +273,13 @@ fn what_the_script_says_about_itself_stays_a_comment() {
     assert!(hostile[0].starts_with("# "), "{hostile:?}");
 }
 
-/// HFSC keeps to a schedule, but not across a change of the rate, and `tc` gives it rates of 32 bits only.
+/// HFSC keeps to a schedule, but not across a change of the rate, and `tc` gives it rates of 32 bits only. The schedule
+/// goes on while packets are held back, so that HFSC would be late for it and send faster than the rate.
 #[test]
 fn a_guest_has_wires_that_are_never_ahead() {
-    let shaping = |rate: &str| {
-        let scenario = scenario(&LAB.replace(r#""10mbit""#, rate));
+    let shaping_of = |rate: &str, queue: &str| {
+        let lab = LAB.replace(r#""10mbit""#, rate).replace(r#"{ qdisc = "pfifo", limit = "100p" }"#, queue);
+        let scenario = scenario(&lab);
         let guest = Kernel { delay_by: DelayBy::Netem, clock: Clock::Virtual };
         let plan = Plan::new(&scenario, guest).unwrap();
         let port = plan.ports.iter().find(|port| port.name == "r1>h2").unwrap();
@@ -287,6 +289,7 @@ fn a_guest_has_wires_that_are_never_ahead() {
         let changes = plan.rate_changes.iter().take(1).map(|change| change.commands.last().unwrap().1.clone());
         [arguments, changes.collect()].concat()
     };
+    let shaping = |rate: &str| shaping_of(rate, r#"{ qdisc = "pfifo", limit = "100p" }"#);
     assert_eq!(shaping(r#""10mbit""#), ["hfsc ls rate 10mbit ul rate 10mbit"]);
     assert_eq!(shaping(r#""34359738360bit""#), ["hfsc ls rate 34359738360bit ul rate 34359738360bit"]);
     assert_eq!(shaping(r#""40gbit""#), ["htb rate 40gbit burst 50000b cburst 50000b quantum 1514"]);
@@ -297,6 +300,13 @@ fn a_guest_has_wires_that_are_never_ahead() {
             "class change dev to-h2 parent 1: classid 1:1 htb rate 50mbit burst 63b cburst 63b quantum 1514",
         ]
     );
+    for holding in [
+        r#"{ qdisc = "fq", maxrate = "1mbit" }"#,
+        r#"{ qdisc = "prio", inner = [{ qdisc = "netem", delay = "10ms", limit = "100p" }] }"#,
+    ] {
+        let shaped = shaping_of(r#""10mbit""#, holding);
+        assert_eq!(shaped[0], "htb rate 10mbit burst 13b cburst 13b quantum 1514", "{holding}");
+    }
 }
 
 /// The lab with rings on its bottleneck.
