@@ -138,6 +138,17 @@ def test_a_run_is_drawn_as_a_page_unless_told_not_to(cli: Cli, tmp_path: Path) -
     assert (tmp_path / "mine" / "index.html").is_file()
 
 
+def test_the_result_is_printed_before_its_page_is_made(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, SMALL)
+    (tmp_path / "occupied").write_text("a file, where a directory is needed", encoding="utf-8")
+    answer = cli("run", "lab.toml", "--report", "occupied/page")
+    assert answer.status != 0
+    assert "cannot write the report here" in answer.err
+    assert "RTT p50" in answer.out
+    assert "Stored in results/lab/" in answer.out
+    assert "The page" not in answer.out
+
+
 def test_repetitions_are_summed_up_and_a_plain_finding_is_told(cli: Cli) -> None:
     answer = cli("run", "ucas-reproduce", "--repeat", "3", "--no-report", "--set", "tcp.gso_max_segs=1")
     (row,) = [line for line in answer.out.splitlines() if " tcp.gso_max_segs=1 " in line]

@@ -1,17 +1,12 @@
 """`bufferscope agree`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from bufferscope.cli import options
 from bufferscope.cli.completion import complete_engine
-from bufferscope.cli.saying import say
-
-if TYPE_CHECKING:
-    from bufferscope.results.result import Result
-    from bufferscope.studies.agreement import Agreement
 
 
 def agree(
@@ -60,9 +55,12 @@ tolerance). The page agreement/index.html shows both engines' series in the same
 
       bufferscope agree my-lab.toml --reuse --json | jq '.points[].comparisons[] | select(.meets_aim == false)'
     """
+    from bufferscope.cli.comparisons import print_agreement
+    from bufferscope.cli.documents import agreement_document
     from bufferscope.cli.execute import execute, measure, read
     from bufferscope.cli.interruption import at_once
-    from bufferscope.cli.pages import page
+    from bufferscope.cli.pages import present
+    from bufferscope.cli.tables import print_warnings
     from bufferscope.engines.pairing import pair
     from bufferscope.report import agreement as agreement_page
     from bufferscope.studies import agreement
@@ -74,25 +72,20 @@ tolerance). The page agreement/index.html shows both engines' series in the same
     (result,) = execute(loaded, chosen, out, seed, repeat, jobs, silent, reuse, cluster, wanted=only or ())
     if not silent:
         measure(result, left)
-    drawn = None
-    if directory:
-        drawn = page(directory, lambda path, step: agreement_page.build(result, path, step), silent=silent, left=left)
     compared = at_once("comparing the runs", lambda: agreement.compare(result), f"they are in {out}/")
-    _print(compared, result, drawn, json, quiet)
+
+    def text() -> None:
+        print_agreement(compared)
+        print_warnings([result])
+
+    present(
+        json=json,
+        quiet=quiet,
+        text=text,
+        document=lambda: agreement_document(compared, result),
+        directory=directory,
+        write=lambda path, step: agreement_page.build(result, path, step),
+        left=left,
+    )
     if strict and compared.count(False):
         raise typer.Exit(1)
-
-
-def _print(agreement: "Agreement", result: "Result", page: Path | None, json: bool, quiet: bool) -> None:
-    if json:
-        from bufferscope.cli.documents import agreement_document, print_document
-
-        print_document(agreement_document(agreement, result) | ({"report": str(page)} if page else {}))
-    elif not quiet:
-        from bufferscope.cli.comparisons import print_agreement
-        from bufferscope.cli.tables import print_warnings
-
-        print_agreement(agreement)
-        print_warnings([result])
-        if page:
-            say(f"The page: {page.resolve()}")

@@ -1,15 +1,11 @@
 """`bufferscope choose`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from bufferscope.cli import options
-from bufferscope.cli.saying import say
-
-if TYPE_CHECKING:
-    from bufferscope.studies.choice import Choice
 
 
 def choose(
@@ -56,10 +52,11 @@ against latency for every queue.
 
       bufferscope choose my-home.toml --json | jq -r .command
     """
+    from bufferscope.cli.choices import document, print_choice
     from bufferscope.cli.choosing import one_point
     from bufferscope.cli.execute import execute, measure, read
-    from bufferscope.cli.interruption import at_once
-    from bufferscope.cli.pages import page
+    from bufferscope.cli.pages import present
+    from bufferscope.cli.tables import print_warnings
     from bufferscope.engines import one_engine
     from bufferscope.report import build
     from bufferscope.studies.choice import Choice, plan_study
@@ -76,23 +73,17 @@ against latency for every queue.
     if not silent:
         measure(result, left)
     choice = Choice(study, result)
-    drawn = directory and page(
-        directory, lambda path, step: build([result], path, step, opening=opening(choice)), silent=silent, left=left
-    )
-    at_once("comparing the queues", lambda: _print(choice, drawn, json, quiet), left)
 
-
-def _print(choice: "Choice", page: Path | None, json: bool, quiet: bool) -> None:
-    if json:
-        from bufferscope.cli.choices import document
-        from bufferscope.cli.documents import print_document
-
-        print_document(document(choice) | ({"report": str(page)} if page else {}))
-    elif not quiet:
-        from bufferscope.cli.choices import print_choice
-        from bufferscope.cli.tables import print_warnings
-
+    def text() -> None:
         print_choice(choice)
-        print_warnings([choice.result])
-        if page:
-            say(f"The page: {page.resolve()}")
+        print_warnings([result])
+
+    present(
+        json=json,
+        quiet=quiet,
+        text=text,
+        document=lambda: document(choice),
+        directory=directory,
+        write=lambda path, step: build([result], path, step, opening=opening(choice)),
+        left=left,
+    )

@@ -1,15 +1,11 @@
 """`bufferscope compare`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from bufferscope.cli import options
-from bufferscope.cli.saying import say
-
-if TYPE_CHECKING:
-    from bufferscope.studies.comparison import Comparison
 
 
 def compare(
@@ -58,25 +54,20 @@ in the same charts; with --json or --quiet it is written only if --report says w
 
       bufferscope compare 'results/lab/*-s1-*' --baseline pfifo --json | jq '.points[].differences[]'
     """
-    from bufferscope.cli.pages import page
+    from bufferscope.cli.differences import print_comparison
+    from bufferscope.cli.documents import comparison_document
+    from bufferscope.cli.pages import present
     from bufferscope.report.comparison import build
     from bufferscope.studies.comparison.comparing import Comparison
     from bufferscope.studies.comparison.inputs import named, written
 
     comparison = Comparison(named([written(text) for text in what], labels), baseline)
     directory = options.page(report, no_report, json or quiet, Path("comparison"))
-    drawn = directory and page(directory, lambda path, step: build(comparison, path, step), silent=json or quiet)
-    _print(comparison, drawn, json, quiet)
-
-
-def _print(comparison: "Comparison", page: Path | None, json: bool, quiet: bool) -> None:
-    if json:
-        from bufferscope.cli.documents import comparison_document, print_document
-
-        print_document(comparison_document(comparison) | ({"report": str(page)} if page else {}))
-    elif not quiet:
-        from bufferscope.cli.differences import print_comparison
-
-        print_comparison(comparison)
-        if page:
-            say(f"The page: {page.resolve()}")
+    present(
+        json=json,
+        quiet=quiet,
+        text=lambda: print_comparison(comparison),
+        document=lambda: comparison_document(comparison),
+        directory=directory,
+        write=lambda path, step: build(comparison, path, step),
+    )

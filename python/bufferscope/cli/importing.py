@@ -10,6 +10,7 @@ from bufferscope.cli import options
 from bufferscope.cli.saying import say
 
 if TYPE_CHECKING:
+    from bufferscope.cli.pages import Step
     from bufferscope.store.run import Run
 
 
@@ -56,6 +57,8 @@ runs. The page report/NAME/index.html shows them; with --json or --quiet, it is 
 
       bufferscope compare simulated=results/battling-rrul measured=results/rrul-2026-01-31T120000
     """
+    from bufferscope.cli.documents import run_document
+    from bufferscope.cli.pages import present
     from bufferscope.interop.external_runs import experiment_name
     from bufferscope.interop.importing.conversion import import_all
 
@@ -65,30 +68,28 @@ runs. The page report/NAME/index.html shows them; with --json or --quiet, it is 
     options.page(report, no_report, silent, Path())  # refuse conflicting options before anything is read
     runs = [run for file in files for run in import_all(file, out, kind, name)]
     directory = options.page(report, no_report, silent, Path("report") / runs[0].experiment)
-    drawn = _page(runs, directory, silent=silent) if directory else None
-    if json:
-        from bufferscope.cli.documents import print_document, run_document
+    present(
+        json=json,
+        quiet=quiet,
+        text=lambda: _print(runs),
+        document=lambda: {"runs": [{"experiment": run.experiment, **run_document(run)} for run in runs]},
+        directory=directory,
+        write=lambda path, step: _write(runs, path, step),
+        left=f"the runs are in {runs[0].path.parent.parent}/",
+    )
 
-        document = {"runs": [{"experiment": run.experiment, **run_document(run)} for run in runs]}
-        print_document(document | ({"report": str(drawn)} if drawn else {}))
-    elif not quiet:
-        _print(runs, drawn)
 
-
-def _page(runs: "list[Run]", directory: Path, *, silent: bool) -> Path:
+def _write(runs: "list[Run]", path: Path, step: "Step") -> Path:
     from bufferscope.cli.imported import opening
-    from bufferscope.cli.pages import page
     from bufferscope.report import build
     from bufferscope.results.result import Result
 
     names = dict.fromkeys(run.experiment for run in runs)
     results = [Result([run for run in runs if run.experiment == name]) for name in names]
-    left = f"the runs are in {runs[0].path.parent.parent}/"
-    begin = opening(runs)
-    return page(directory, lambda path, step: build(results, path, step, opening=begin), silent=silent, left=left)
+    return build(results, path, step, opening=opening(runs))
 
 
-def _print(runs: "list[Run]", page: Path | None) -> None:
+def _print(runs: "list[Run]") -> None:
     """The verdict and the table of each run, with its warnings; then what to type next."""
     from bufferscope.analysis.explanation import explain_run
     from bufferscope.cli.explanations import print_explanation
@@ -101,7 +102,5 @@ def _print(runs: "list[Run]", page: Path | None) -> None:
             print_run(run)
         else:
             say(run.path)
-    if page:
-        say(f"The page: {page.resolve()}")
     command, about = next_command(runs)
     say(f"Next: {command}\n{about}")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,7 @@ from bufferscope.cli import options
 from bufferscope.cli.saying import say
 
 if TYPE_CHECKING:
+    from bufferscope.cli.pages import Step
     from bufferscope.interop.inspection.connections import Connection
     from bufferscope.interop.inspection.inspecting import Inspection
     from bufferscope.interop.inspection.quic import OnlyQuicError, QuicConnection
@@ -82,6 +83,7 @@ long capture (tcpdump -C) are joined.
 
       tcpdump -i eth0 -s 128 -c 100000 -w - tcp | bufferscope inspect - --no-report
     """
+    from bufferscope.cli.pages import present
     from bufferscope.interop.inspection.inspecting import default_name
     from bufferscope.interop.inspection.inspecting import inspect as read
     from bufferscope.interop.inspection.quic import OnlyQuicError
@@ -95,11 +97,15 @@ long capture (tcpdump -C) are joined.
     except OnlyQuicError as found:
         _show_only_quic(found, json=json, quiet=quiet)
         return
-    page = _page(inspection, directory, silent=silent) if directory else None
-    if json:
-        _print_document(inspection, page)
-    elif not quiet:
-        _print(inspection, page)
+    present(
+        json=json,
+        quiet=quiet,
+        text=lambda: _print(inspection),
+        document=lambda: _document(inspection),
+        directory=directory,
+        write=lambda path, step: _write(inspection, path, step),
+        left=f"the run is in {inspection.run.path}/",
+    )
 
 
 @contextmanager
@@ -117,39 +123,33 @@ def _progress(captures: list[str], *, silent: bool) -> Iterator[Callable[[int], 
         yield progress
 
 
-def _page(inspection: "Inspection", directory: Path, *, silent: bool) -> Path:
+def _write(inspection: "Inspection", path: Path, step: "Step") -> Path:
     from bufferscope.analysis.explanation import explain_run
-    from bufferscope.cli.pages import page
     from bufferscope.interop.inspection.connections import connections
     from bufferscope.interop.inspection.opening import opening
     from bufferscope.report import build
     from bufferscope.results.result import Result
 
-    left = f"the run is in {inspection.run.path}/"
-    result = Result([inspection.run])
     begin = opening(inspection, connections(inspection.run, inspection.summary), explain_run(inspection.run))
-    return page(directory, lambda path, step: build([result], path, step, opening=begin), silent=silent, left=left)
+    return build([Result([inspection.run])], path, step, opening=begin)
 
 
-def _print_document(inspection: "Inspection", page: Path | None) -> None:
+def _document(inspection: "Inspection") -> dict[str, Any]:
     from bufferscope.analysis.explanation import explain_run
-    from bufferscope.cli.documents import print_document, run_document
+    from bufferscope.cli.documents import run_document
     from bufferscope.interop.inspection.connections import connections, document
 
     summary = {key: value for key, value in inspection.summary.items() if key not in ("tables", "flows")}
-    print_document(
-        {
-            "experiment": inspection.run.experiment,
-            "runs": [run_document(inspection.run)],
-            "connections": document(connections(inspection.run, inspection.summary)),
-            "explanation": explain_run(inspection.run).document(),
-            "capture": summary,
-        }
-        | ({"report": str(page)} if page else {})
-    )
+    return {
+        "experiment": inspection.run.experiment,
+        "runs": [run_document(inspection.run)],
+        "connections": document(connections(inspection.run, inspection.summary)),
+        "explanation": explain_run(inspection.run).document(),
+        "capture": summary,
+    }
 
 
-def _print(inspection: "Inspection", page: Path | None) -> None:
+def _print(inspection: "Inspection") -> None:
     from rich.text import Text
 
     from bufferscope.analysis.explanation import explain_run
@@ -170,8 +170,6 @@ def _print(inspection: "Inspection", page: Path | None) -> None:
     print_explanation(inspection.run, explained, many=False)
     print_warnings([Result([inspection.run])])
     say(f"Stored in {inspection.run.path}/")
-    if page:
-        say(f"The page: {page.resolve()}")
     say(f"Next: {next_command(inspection, found, explained)[0]}")
 
 

@@ -30,7 +30,12 @@ def document(run: Run) -> dict[str, object]:
     }
 
 
-def print_measured(run: Run, page: Path | None) -> None:
+def picture(page: Path, run: Run) -> Path:
+    """The picture to send to others, beside the page of a measurement."""
+    return page.parent.resolve() / "figures" / f"{run.experiment}-{PICTURE}.svg"
+
+
+def print_measured(run: Run) -> None:
     """The five sentences, the warnings, and where everything is."""
     from bufferscope.report.live import next_command
 
@@ -40,9 +45,6 @@ def print_measured(run: Run, page: Path | None) -> None:
     for warning in run.warnings:
         console().print(Text(f"Warning: {warning}"))
     say(f"Stored in {run.path}/")
-    if page:
-        say(f"The picture: {page.parent.resolve()}/figures/{run.experiment}-{PICTURE}.svg")
-        say(f"The page: {page.resolve()}")
     say(f"Next: {next_command(run)}")
 
 

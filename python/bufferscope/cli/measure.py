@@ -198,17 +198,29 @@ Ctrl-C ends that and stores the run.
     with (watched if continuous else shown)(host, silent=silent) as watch:
         found = measured(request, out, watch)
     run = found.run
-    drawn = _page(run, directory, silent=silent) if directory else None
-    if json:
-        from bufferscope.cli.documents import print_document
-        from bufferscope.cli.live import document
-
-        print_document(document(run) | ({"report": str(drawn)} if drawn else {}))
-    elif not quiet:
-        from bufferscope.cli.live import print_measured
-
-        print_measured(run, drawn)
+    _present(run, directory, json=json, quiet=quiet)
     _leave(run, found.was_interrupted)
+
+
+def _present(run: "Run", directory: Path | None, *, json: bool, quiet: bool) -> None:
+    from bufferscope.cli.live import document, picture, print_measured
+    from bufferscope.cli.pages import present
+    from bufferscope.cli.saying import say
+    from bufferscope.report import build
+    from bufferscope.report.live import opening
+    from bufferscope.results.result import Result
+
+    page = present(
+        json=json,
+        quiet=quiet,
+        text=lambda: print_measured(run),
+        document=lambda: document(run),
+        directory=directory,
+        write=lambda path, step: build([Result([run])], path, step, opening=opening(run)),
+        left=f"the run is in {run.path}/",
+    )
+    if page and not (json or quiet):
+        say(f"The picture: {picture(page, run)}")
 
 
 def _seconds(option: str, text: str | None) -> float | None:
@@ -229,16 +241,3 @@ def _leave(run: "Run", was_interrupted: bool) -> None:
         return
     note(f"bufferscope: the measurement is not complete: {live['reason'] or 'it ended early'}")
     raise typer.Exit(INTERRUPTED if was_interrupted else NOT_COMPLETE)
-
-
-def _page(run: "Run", directory: Path, *, silent: bool) -> Path:
-    from bufferscope.cli.pages import page
-    from bufferscope.report import build
-    from bufferscope.report.live import opening
-    from bufferscope.results.result import Result
-
-    begin = opening(run)
-    left = f"the run is in {run.path}/"
-    return page(
-        directory, lambda path, step: build([Result([run])], path, step, opening=begin), silent=silent, left=left
-    )

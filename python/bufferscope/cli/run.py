@@ -1,7 +1,7 @@
 """`bufferscope run`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -60,8 +60,7 @@ No page is written for more than 500 points.
       bufferscope run my-lab.toml --json | jq '.runs[].metrics["rtt.p95_ms"]'
     """
     from bufferscope.cli.execute import execute, measure, read
-    from bufferscope.cli.interruption import at_once
-    from bufferscope.cli.pages import is_drawable, page
+    from bufferscope.cli.pages import is_drawable, present
     from bufferscope.engines import default, engines
     from bufferscope.report import build
 
@@ -76,8 +75,15 @@ No page is written for more than 500 points.
         measure(result, left)
     if directory and not report and not is_drawable(result):
         directory = None
-    drawn = directory and page(directory, lambda path, step: build([result], path, step), silent=silent, left=left)
-    at_once("computing the metrics", lambda: _print(result, drawn, json, quiet), left)
+    present(
+        json=json,
+        quiet=quiet,
+        text=lambda: _print(result),
+        document=lambda: _document(result),
+        directory=directory,
+        write=lambda path, step: build([result], path, step),
+        left=left,
+    )
     if strict:
         insist([result])
 
@@ -91,19 +97,18 @@ def insist(results: list["Result"]) -> None:
         raise typer.Exit(1)
 
 
-def _print(result: "Result", page: Path | None, json: bool, quiet: bool) -> None:
-    if json:
-        from bufferscope.cli.documents import print_document, result_document
+def _document(result: "Result") -> dict[str, Any]:
+    from bufferscope.cli.documents import result_document
 
-        print_document(result_document(result) | ({"report": str(page)} if page else {}))
-    elif not quiet:
-        from bufferscope.cli.overview import print_findings, print_runs
-        from bufferscope.cli.tables import print_expectations, print_warnings
+    return result_document(result)
 
-        print_runs(result)
-        print_findings(result)
-        print_expectations([result])
-        print_warnings([result])
-        say(f"Stored in {result.runs[0].experiment_dir}/")
-        if page:
-            say(f"The page: {page.resolve()}")
+
+def _print(result: "Result") -> None:
+    from bufferscope.cli.overview import print_findings, print_runs
+    from bufferscope.cli.tables import print_expectations, print_warnings
+
+    print_runs(result)
+    print_findings(result)
+    print_expectations([result])
+    print_warnings([result])
+    say(f"Stored in {result.runs[0].experiment_dir}/")

@@ -63,7 +63,7 @@ The page begins with the answer, the table and the commands to type.
       bufferscope size --rate 10mbit --rtt 40ms --json | jq .smallest.limit_packets
     """
     from bufferscope.cli.execute import execute, measure
-    from bufferscope.cli.pages import is_drawable, page
+    from bufferscope.cli.pages import Step, is_drawable, present
     from bufferscope.cli.sizes import document, print_sizing
     from bufferscope.engines import default
     from bufferscope.model.experiment import Experiment
@@ -89,15 +89,16 @@ The page begins with the answer, the table and the commands to type.
         return result
 
     sized = sizing(line, None if no_simulate else carry)
-    drawn = None
-    if directory and sized.found and is_drawable(made := Result(runs)):
-        begin = opening(sized, sized.found)
-        drawn = page(directory, lambda path, step: build([made], path, step, opening=begin), silent=silent)
-    if json:
-        from bufferscope.cli.documents import print_document
 
-        print_document(document(sized) | ({"report": str(drawn)} if drawn else {}))
-    elif not quiet:
-        print_sizing(sized, out)
-        if drawn:
-            print(f"The page: {drawn.resolve()}")
+    def write(path: Path, step: Step) -> Path:
+        assert sized.found, "otherwise there is no page"
+        return build([Result(runs)], path, step, opening=opening(sized, sized.found))
+
+    present(
+        json=json,
+        quiet=quiet,
+        text=lambda: print_sizing(sized, out),
+        document=lambda: document(sized),
+        directory=directory if directory and sized.found and is_drawable(Result(runs)) else None,
+        write=write,
+    )
