@@ -27,7 +27,7 @@ def bundled(_snippet: str) -> str:
 
 
 def library() -> bytes:
-    return zlib.decompress(b64decode(printer.carry_out(printer.CHART_LIBRARY)))
+    return zlib.decompress(b64decode(printer.carry_out(printer.CHART_LIBRARY)[0]))
 
 
 def test_the_chart_library_is_bundled_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Pictures beside a page: a separate process draws them, and they are complete with the page, even if it dies."""
+"""Pictures beside a page: separate processes draw them, and they are complete with the page, even if they die."""
 
 import zlib
 from base64 import b64decode
@@ -34,16 +34,16 @@ def standing_in(path: Path, monkeypatch: pytest.MonkeyPatch, program: str) -> No
 
 
 def carried_out_here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The SVGs that this process draws from now on."""
-    svgs: list[str] = []
+    """The pictures that this process draws from now on."""
+    made: list[str] = []
     original = printer.carry_out
 
-    def carry_out(order: Order) -> str:
-        svgs.append(Path(order["svg"]).name)
+    def carry_out(order: Order) -> list[str]:
+        made.append(Path(order["svg"] if "spec" in order else order["png"]).name)
         return original(order)
 
     monkeypatch.setattr(printer, "carry_out", carry_out)
-    return svgs
+    return made
 
 
 def test_pictures_are_there_when_the_block_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +91,7 @@ def test_only_what_is_missing_is_made_again(tmp_path: Path, monkeypatch: pytest.
         for svg in svgs:
             printing.draw(SPEC, svg)
     check(svgs)
-    assert here == ["1.svg", "2.svg"]
+    assert sorted(here) == ["1.png", "1.svg", "2.png", "2.svg"]
 
 
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:

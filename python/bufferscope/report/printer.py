@@ -18,33 +18,43 @@ from bufferscope.base import kept
 from bufferscope.figures.lettering import settled
 
 
-class Order(TypedDict):
-    """A picture to draw; without a specification, it asks for the chart library."""
+class Order(TypedDict, total=False):
+    """What to make: a chart, if it has a specification; a PNG, if it has none; without both, the chart library."""
 
-    spec: dict[str, Any] | None
+    spec: dict[str, Any]
     """A Vega-Lite specification with a heading."""
     svg: str
-    """The SVG file to write."""
+    """The file to write; of a PNG, the text of the SVG that it shows."""
     png: str
+    """The file to write."""
 
 
-CHART_LIBRARY = Order(spec=None, svg="", png="")
+CHART_LIBRARY = Order()
 PNG_PPI = 144
 """Pixels per inch of a PNG: two for each pixel of the SVG, so that the picture is sharp on high-density screens. The
 file says so, and programs show it in the SVG's size."""
+CHARTS, PNGS = "charts", "pngs"
+"""The argument of the program: which orders it will get. A process for charts starts its JavaScript engine at once."""
 
 
-def carry_out(order: Order) -> str:
-    """Write a figure's files, and return its SVG without the heading; or return the chart library in base64."""
+def carry_out(order: Order) -> list[str]:
+    """Carry out an order.
+
+    A chart is written as SVG; the answer is the SVG without its heading, and the one that a PNG is made of. A PNG is
+    written, without an answer. The answer for the chart library is the library in base64.
+    """
     import vl_convert  # not for the process that gives the orders
 
-    if order["spec"] is None:
-        return b64encode(_chart_library()).decode()
-    vega = vl_convert.vegalite_to_vega(order["spec"])
-    svg = vl_convert.vega_to_svg(vega)
-    Path(order["svg"]).write_text(settled(svg), encoding="utf-8")
-    Path(order["png"]).write_bytes(vl_convert.svg_to_png(svg, ppi=PNG_PPI))
-    return settled(vl_convert.vega_to_svg({key: value for key, value in vega.items() if key != "title"}))
+    if "spec" in order:
+        vega = vl_convert.vegalite_to_vega(order["spec"])
+        svg = vl_convert.vega_to_svg(vega)
+        Path(order["svg"]).write_text(settled(svg), encoding="utf-8")
+        without_heading = {key: value for key, value in vega.items() if key != "title"}
+        return [settled(vl_convert.vega_to_svg(without_heading)), svg]
+    if "png" in order:
+        Path(order["png"]).write_bytes(vl_convert.svg_to_png(order["svg"], ppi=PNG_PPI))
+        return []
+    return [b64encode(_chart_library()).decode()]
 
 
 def _chart_library() -> bytes:
@@ -61,17 +71,18 @@ def _chart_library() -> bytes:
     return made
 
 
-def _serve() -> None:
+def _serve(orders: str) -> None:
     """Carry out orders until there are no more."""
     import vl_convert
 
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # keeps other output apart from the answers
-    # Its JavaScript engine starts now, while the first figure is still being made.
-    vl_convert.vegalite_to_svg({"mark": "point"})
+    if orders == CHARTS:
+        # Its JavaScript engine starts now, while the first figure is still being made.
+        vl_convert.vegalite_to_svg({"mark": "point"})
     for line in sys.stdin:
         print(json.dumps(carry_out(json.loads(line))), file=answers, flush=True)
 
 
 if __name__ == "__main__":
-    _serve()
+    _serve(sys.argv[1])

@@ -1,4 +1,4 @@
-"""Draws a page's pictures in a separate process while the page is made: the library holds Python's global lock."""
+"""Draws a page's pictures in separate processes while the page is made: the library holds Python's global lock."""
 
 import json
 import subprocess
@@ -18,31 +18,29 @@ from bufferscope.report import printer
 from bufferscope.report.printer import CHART_LIBRARY, Order
 
 
-class _Printer:
-    """The process, and a thread that passes orders to it one by one."""
+class _Process:
+    """A process of its own, and a thread that passes orders to it one by one."""
 
-    def __init__(self) -> None:
+    def __init__(self, orders: str) -> None:
         # Its own process group and no standard error: we handle Ctrl-C at the terminal, and report its errors.
         self._process = subprocess.Popen(
-            [sys.executable, "-P", printer.__file__],
+            [sys.executable, "-P", printer.__file__, orders],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             encoding="utf-8",
             process_group=0,
         )
-        self._orders: SimpleQueue[tuple[Order, Future[str]] | None] = SimpleQueue()
-        self._answers: list[Future[str]] = []
+        self._orders: SimpleQueue[tuple[Order, Future[list[str]]] | None] = SimpleQueue()
+        self._answers: list[Future[list[str]]] = []
         self._is_abandoned = False
         # A daemon thread, so that a command that Ctrl-C ends does not wait for pictures.
-        self._thread = threading.Thread(target=self._hand_on, name="printing", daemon=True)
+        self._thread = threading.Thread(target=self._pass_on, name=orders, daemon=True)
         self._thread.start()
-        # The chart library comes first, because the page's figures are not ready yet.
-        self.library = None if chart_library.cache_info().currsize else self.ask(CHART_LIBRARY)
 
-    def ask(self, order: Order) -> Future[str]:
+    def ask(self, order: Order) -> Future[list[str]]:
         """Queue an order; returns its future answer."""
-        answer: Future[str] = Future()
+        answer: Future[list[str]] = Future()
         self._answers.append(answer)
         self._orders.put((order, answer))
         return answer
@@ -64,18 +62,18 @@ class _Printer:
         self._thread.join()
         self._process.communicate()
 
-    def _hand_on(self) -> None:
+    def _pass_on(self) -> None:
         while waiting := self._orders.get():
             order, answer = waiting
-            told = self._told(order)
+            received = self._answer(order)
             if self._is_abandoned:
                 return
             try:
-                answer.set_result(printer.carry_out(order) if told is None else told)
+                answer.set_result(printer.carry_out(order) if received is None else received)
             except BaseException as error:
                 answer.set_exception(error)
 
-    def _told(self, order: Order) -> str | None:
+    def _answer(self, order: Order) -> list[str] | None:
         """The answer of the process; None if it has died during this order or earlier."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -84,9 +82,46 @@ class _Printer:
             self._process.stdin.flush()
             line = self._process.stdout.readline()
             if line.endswith("\n"):
-                told: str = json.loads(line)
-                return told
+                answer: list[str] = json.loads(line)
+                return answer
         return None
+
+
+class _Printer:
+    """Two processes, because a PNG takes about as long as its chart: one for the charts, and one for their PNGs."""
+
+    def __init__(self) -> None:
+        self._charts, self._pngs = _Process(printer.CHARTS), _Process(printer.PNGS)
+        # The chart library comes first, because the page's figures are not ready yet.
+        self.library = None if chart_library.cache_info().currsize else self._charts.ask(CHART_LIBRARY)
+
+    def draw(self, chart: Order, png: str) -> Future[str]:
+        """Queue a chart and its PNG; returns its future SVG without the heading."""
+        still: Future[str] = Future()
+
+        def drawn(answer: Future[list[str]]) -> None:
+            try:
+                without_heading, svg = answer.result()
+            except BaseException as error:
+                still.set_exception(error)
+            else:
+                self._pngs.ask(Order(svg=svg, png=png))
+                still.set_result(without_heading)
+
+        self._charts.ask(chart).add_done_callback(drawn)
+        return still
+
+    def abandon(self) -> None:
+        """Kill the processes."""
+        self._charts.abandon()
+        self._pngs.abandon()
+
+    def finish(self) -> None:
+        """Wait until all pictures are there; raises the error of one that failed."""
+        try:
+            self._charts.finish()
+        finally:
+            self._pngs.finish()
 
 
 _printer: ContextVar[_Printer | None] = ContextVar("printer", default=None)
@@ -94,7 +129,7 @@ _printer: ContextVar[_Printer | None] = ContextVar("printer", default=None)
 
 @contextmanager
 def beside() -> Iterator[None]:
-    """Draw the pictures requested within the block in a separate process; all are finished when the block ends."""
+    """Draw the pictures requested within the block in separate processes; all are finished when the block ends."""
     own = _Printer()
     token = _printer.set(own)
     try:
@@ -112,11 +147,13 @@ def draw(spec: Mapping[str, Any], svg: Path) -> Future[str]:
 
     The future's result is the SVG without the heading.
     """
-    order = Order(spec=pictures.still(spec), svg=str(svg.resolve()), png=str(svg.with_suffix(".png").resolve()))
+    chart, png = Order(spec=pictures.still(spec), svg=str(svg.resolve())), str(svg.with_suffix(".png").resolve())
     if own := _printer.get():
-        return own.ask(order)
+        return own.draw(chart, png)
     answer: Future[str] = Future()
-    answer.set_result(printer.carry_out(order))
+    without_heading, text = printer.carry_out(chart)
+    printer.carry_out(Order(svg=text, png=png))
+    answer.set_result(without_heading)
     return answer
 
 
@@ -124,4 +161,5 @@ def draw(spec: Mapping[str, Any], svg: Path) -> Future[str]:
 def chart_library() -> str:
     """Vega, Vega-Lite and vega-embed in one script, which calls the last `vegaEmbed`: `compressed`, as in a page."""
     own = _printer.get()
-    return own.library.result() if own and own.library else printer.carry_out(CHART_LIBRARY)
+    (library,) = own.library.result() if own and own.library else printer.carry_out(CHART_LIBRARY)
+    return library
