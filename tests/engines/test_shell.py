@@ -93,7 +93,9 @@ def test_a_server_on_another_host_is_there_when_the_program_starts(tmp_path: Pat
 def test_a_command_beside_the_program_may_finish_what_it_writes(tmp_path: Path) -> None:
     # It opens no socket, so that the program starts after some seconds; when that is over, it is asked to end.
     beside = "h2=trap 'sleep 0.3; echo whole > trace; exit' TERM; while :; do sleep 0.05; done"
-    assert call(tmp_path, "--with", beside, command=("true",)).returncode == 0
+    done = call(tmp_path, "--with", beside, command=("true",))
+    assert done.returncode == 0
+    assert "h2: not every background command has opened a socket within 5 s" in done.stderr
     assert (tmp_path / "trace").read_text() == "whole\n"
 
 

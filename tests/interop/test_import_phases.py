@@ -95,8 +95,8 @@ def test_import_draws_a_page_and_says_what_to_type_next(
     Path("evening.txt").write_text(_log([(20, 10), (640, 10)]))
     shown = cli("import", "evening.txt").out.replace(NBSP, " ")
     assert shown.startswith("evening: The RTT rises from 10 s on")
-    command = "bufferscope size --rate 20mbit --rtt 19.1ms"
-    assert f"Next: {command}\nReplace 20mbit with the rate of your line" in shown
+    command = "bufferscope size --rate RATE --rtt 19.1ms"
+    assert f"Next: {command}\nWith the RATE of your line" in shown
     page = Path("report/evening/index.html").read_text().replace(NBSP, " ")
     begin = page.index("The RTT rises from 10 s on")
     assert begin < page.index("idle.p50_ms") < page.index(command) < page.index("Round-trip time")

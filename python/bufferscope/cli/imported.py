@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 4
 """More runs than this are not shown one by one."""
-EXAMPLE_RATE = "20mbit"
 
 
 def opening(runs: "Sequence[Run]") -> Opening:
@@ -41,12 +40,13 @@ def next_command(runs: "Sequence[Run]") -> tuple[str, str]:
     """The command that suits what was imported, and what to know about it."""
     if len(runs) > 1:
         several = " ".join(dict.fromkeys(quote(str(run.path)) for run in runs[:MOST_SHOWN]))
-        return f"bufferscope compare {several}", "Compares the runs, metric by metric."
+        about = "the runs" if len(runs) <= MOST_SHOWN else f"the first {MOST_SHOWN} runs"
+        return f"bufferscope compare {several}", f"Compares {about}, metric by metric."
     found = explain_run(runs[0])
     own_ms = found.statements[0].numbers.get("own_ms")
     if found.cause is Cause.QUEUE and isinstance(own_ms, float) and own_ms > 0:
-        line = f"bufferscope size --rate {EXAMPLE_RATE} --rtt {own_ms:.3g}ms"
-        return line, f"Replace {EXAMPLE_RATE} with the rate of your line; this finds the queue length that it needs."
+        line = f"bufferscope size --rate RATE --rtt {own_ms:.3g}ms"
+        return line, "With the RATE of your line, as in 20mbit, this finds the queue length that it needs."
     return (
         f"bufferscope explain {quote(str(runs[0].path))}",
         "Explains the round trips, and says what is not known.",

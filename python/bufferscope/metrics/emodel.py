@@ -19,13 +19,39 @@ if TYPE_CHECKING:
 
 Values: TypeAlias = "npt.NDArray[np.float64]"
 
-# Table 2: loudness ratings, sidetone, echo, noise, quantisation, in dB, dBmp, dBm0p, dB(A) or units.
-SLR, RLR, STMR, LSTR = 8.0, 2.0, 15.0, 18.0
-DS, TELR, WEPL, QDU = 3.0, 65.0, 110.0, 1.0
-NC, NFOR, PS, PR = -70.0, -64.0, 35.0, 35.0
+# The defaults of table 2.
+SLR = 8.0
+"""Send loudness rating, dB."""
+RLR = 2.0
+"""Receive loudness rating, dB."""
+STMR = 15.0
+"""Sidetone masking rating, dB."""
+LSTR = 18.0
+"""Listener sidetone rating, dB."""
+DS = 3.0
+"""D-value of the telephone at the send side."""
+TELR = 65.0
+"""Talker echo loudness rating, dB."""
+WEPL = 110.0
+"""Weighted echo path loss, dB."""
+QDU = 1.0
+"""Quantisation distortion units."""
+NC = -70.0
+"""Circuit noise at the 0 dBr point, dBm0p."""
+NFOR = -64.0
+"""Noise floor at the receive side, dBmp."""
+PS = 35.0
+"""Room noise at the send side, dB(A)."""
+PR = 35.0
+"""Room noise at the receive side, dB(A)."""
 
-# G.113 (11/2007), Appendix I, table I.4: G.711 with packet loss concealment (G.711, Appendix I), random loss.
-IE, BPL, BURST_R = 0.0, 25.1, 1.0
+# G.113 (11/2007), Appendix I, table I.4: G.711 with packet loss concealment (G.711, Appendix I).
+IE = 0.0
+"""Equipment impairment factor."""
+BPL = 25.1
+"""Packet-loss robustness factor."""
+BURST_R = 1.0
+"""Burst ratio: losses are random."""
 
 
 def mos(rating: float) -> float:

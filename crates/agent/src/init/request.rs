@@ -26,7 +26,7 @@ fn until_nul(mut file: impl Read) -> io::Result<Vec<u8>> {
         let read = file.read(&mut page)?;
         let text = page[..read].split(|&byte| byte == 0).next().unwrap_or_default();
         document.extend_from_slice(text);
-        if text.len() < PAGE_BYTES {
+        if read == 0 || text.len() < read {
             return Ok(document);
         }
     }
@@ -40,6 +40,13 @@ mod tests {
     fn a_document_ends_at_its_first_nul() {
         let padded = [&b"{\"seed\":1}"[..], &[0; 9000], b"left over"].concat();
         assert_eq!(until_nul(&padded[..]).unwrap(), b"{\"seed\":1}");
+    }
+
+    #[test]
+    fn a_short_read_is_not_the_end() {
+        let pieces = (&b"{\"se"[..]).chain(&b"ed\":1}\0left over"[..]);
+        assert_eq!(until_nul(pieces).unwrap(), b"{\"seed\":1}");
+        assert_eq!(until_nul(&b"without a NUL"[..]).unwrap(), b"without a NUL");
     }
 
     #[test]

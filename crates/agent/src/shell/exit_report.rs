@@ -49,7 +49,8 @@ mod tests {
     fn every_ending_is_a_document() {
         assert_eq!(json(Ok(Ending::Exited(3))), r#"{"exited":3}"#);
         assert_eq!(json(Ok(Ending::Killed(Signal::SIGTERM))), r#"{"killed":15}"#);
-        let missing = Error::Program { name: "nosuch".into(), source: io::Error::from(io::ErrorKind::NotFound) };
-        assert_eq!(json(Err(missing)), r#"{"failed":{"message":"nosuch: entity not found","status":127}}"#);
+        let missing =
+            Error::Program { name: "nosuch".into(), source: io::Error::new(io::ErrorKind::NotFound, "no file") };
+        assert_eq!(json(Err(missing)), r#"{"failed":{"message":"nosuch: no file","status":127}}"#);
     }
 }

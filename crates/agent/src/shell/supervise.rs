@@ -73,12 +73,20 @@ impl<'a> Supervisor<'a> {
         self.join_socket = Some((join_socket, testbed));
     }
 
-    /// Waits until the program ends.
+    /// Waits until the program ends. Then this process has the terminal again, also after an error.
     pub(super) fn supervise(&mut self, program: Child) -> io::Result<Ending> {
-        let group = Pid::from_raw(program.id() as i32);
-        let ending = loop {
+        let ending = self.await_end(Pid::from_raw(program.id() as i32));
+        self.terminal.take_back();
+        if ending.is_ok() && self.holder.as_ref().is_some_and(is_closed) {
+            eprintln!("bufferscope: the network has ended");
+        }
+        ending
+    }
+
+    fn await_end(&mut self, group: Pid) -> io::Result<Ending> {
+        loop {
             if let Some(ending) = self.look_after(group)? {
-                break ending;
+                return Ok(ending);
             }
             self.wait(PollTimeout::NONE)?;
             while let Ok(Some(signal)) = self.signals.read_signal() {
@@ -87,13 +95,8 @@ impl<'a> Supervisor<'a> {
                     let _ = killpg(group, signal);
                 }
             }
-            self.beside.retain(|beside| beside.runs(false));
-        };
-        self.terminal.take_back();
-        if self.holder.as_ref().is_some_and(is_closed) {
-            eprintln!("bufferscope: the network has ended");
+            self.beside.retain(Background::is_running_or_reported);
         }
-        Ok(ending)
     }
 
     /// Waits until the background commands have ended, or their time is up.
@@ -101,7 +104,7 @@ impl<'a> Supervisor<'a> {
         let until = Instant::now() + GRACE;
         loop {
             while let Ok(Some(_)) = self.signals.read_signal() {}
-            self.beside.retain(|beside| beside.runs(true));
+            self.beside.retain(Background::is_running);
             let left = until.saturating_duration_since(Instant::now());
             if self.beside.is_empty()
                 || left.is_zero()
