@@ -129,7 +129,7 @@ def test_a_processor_of_a_quarter_of_the_speed_gives_the_same_results(
 ) -> None:
     # The kernel accounts for time at its ticks, every 4 ms. Samples at whole milliseconds can keep step with them, so
     # that every fourth tick or none meets the agent at work, and it seems to take 12 % of the time or nothing.
-    path = write(tmp_path, 'sample = "9730us"\n' + ROUTED.replace('"2s"', '"20s"'))
+    path = write(tmp_path, 'sample = "9730us"\n' + ROUTED.replace('"2s"', '"8s"'))
     (usual,) = bs.run(path, engine="guest", out=tmp_path / "usual").runs
     of_time = hardware._time
     # An instruction takes 2^shift nanoseconds.

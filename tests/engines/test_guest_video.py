@@ -29,7 +29,7 @@ def measured(text: str, directory: Path) -> list[metrics.Metrics]:
 @pytest.mark.guest
 def test_a_video_alone_is_the_same_on_a_kernel(tmp_path: Path) -> None:
     """The highest bit rate that 0.9 times 9.6 Mbit/s of payload allow, after two lower ones at the start."""
-    text = dumbbell("A video", "50s", bottleneck={"queue": pfifo(100)}, bulk=None, ping=None) + VIDEO
+    text = dumbbell("A video", "25s", bottleneck={"queue": pfifo(100)}, bulk=None, ping=None) + VIDEO
     sim, guest = measured(text, tmp_path)
     assert sim["video.video.startup_s"] == pytest.approx(guest["video.video.startup_s"], rel=0.05)
     for name in ("rate_mbit", "switches", "stalls"):
@@ -46,7 +46,7 @@ def test_a_video_beside_a_download_has_about_the_same_share_on_a_kernel(tmp_path
     the kernel did with seed 1.
     """
     bulk = {"congestion": "cubic"}
-    text = dumbbell("A video", "60s", bottleneck={"queue": pfifo(100)}, bulk=bulk, ping=None) + VIDEO + 'start = "5s"\n'
+    text = dumbbell("A video", "30s", bottleneck={"queue": pfifo(100)}, bulk=bulk, ping=None) + VIDEO + 'start = "5s"\n'
     sim, guest = measured(text, tmp_path)
     assert sim["video.video.startup_s"] == pytest.approx(guest["video.video.startup_s"], rel=0.1)
     assert sim["video.video.rate_mbit"] == pytest.approx(guest["video.video.rate_mbit"], rel=0.25)
