@@ -1,8 +1,9 @@
-"""Measures the commands at which people wait: a run to its verdict and with its page, a capture, a comparison.
+"""Measures the commands at which people wait: a run, a capture and a comparison, each with its page.
 
 Each is a process of its own, as in a shell. It is run once before, so that its files are in the page cache and what
 bufferscope keeps for later pages is there (docs/report.md). Then the fastest of several counts, because other programs
-can only make it slower. Usage: `python benches/commands.py [REPETITIONS | --short]`.
+can only make it slower. A command prints what it found before it makes its page, so there are two times: until that
+text is complete, and until the command ends. Usage: `python benches/commands.py [REPETITIONS | --short]`.
 """
 
 import os
@@ -16,8 +17,7 @@ from pathlib import Path
 EXPERIMENT = "ucas-reproduce"
 """One flow and a ping for a minute over 10 Mbit/s, at two points: segmentation offload on and off."""
 COMMANDS: Mapping[str, Sequence[str]] = {
-    "`run`, to the verdict": ["run", EXPERIMENT, "--out", "two", "--no-report"],
-    "`run`, with the page of its two runs": ["run", EXPERIMENT, "--out", "two"],
+    "`run`, two runs and their page": ["run", EXPERIMENT, "--out", "two"],
     "`inspect` one minute of 10 Mbit/s": ["inspect", "minute.pcapng"],
     "`compare` 30 runs": ["compare", f"thirty/{EXPERIMENT}"],
 }
@@ -35,12 +35,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         directory = Path(place)
         prepare(directory, SHORT if is_short else [], 2 if is_short else ARMS_REPEATED)
-        print("\n| command | seconds | CPU seconds |\n|---|---|---|")
+        print("\n| command | seconds to its text | seconds to its end | CPU seconds |\n|---|---|---|---|")
         for name, command in COMMANDS.items():
             changed = SHORT if is_short and command[0] == "run" else []
             times = [timed([*command, *changed], directory) for _ in range(1 + repetitions)][1:]
-            seconds, cpu_s = map(min, zip(*times, strict=True))
-            print(f"| {name} | {seconds:.2f} | {cpu_s:.2f} |", flush=True)
+            print(
+                "|".join(["", f" {name} ", *(f" {min(each):.2f} " for each in zip(*times, strict=True)), ""]),
+                flush=True,
+            )
 
 
 def prepare(directory: Path, changed: Sequence[str], repeat: int) -> None:
@@ -52,14 +54,26 @@ def prepare(directory: Path, changed: Sequence[str], repeat: int) -> None:
     capture.rename(directory / "minute.pcapng")
 
 
-def timed(arguments: Sequence[str], directory: Path) -> tuple[float, float]:
-    """How many seconds a command of bufferscope took, and how many of CPU time, together with its own processes."""
+def timed(arguments: Sequence[str], directory: Path) -> tuple[float, float, float]:
+    """The seconds until a command of bufferscope had printed its text, until it ended, and of CPU time.
+
+    The CPU time includes that of its own processes.
+    """
     command = [sys.executable, "-m", "bufferscope", *arguments]
     before, started_s = os.times(), time.perf_counter()
-    subprocess.run(command, cwd=directory, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    text_s = 0.0
+    with subprocess.Popen(
+        command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if not line.startswith("The page: "):
+                text_s = time.perf_counter() - started_s
+    if process.returncode != 0:
+        raise subprocess.CalledProcessError(process.returncode, command)
     seconds, after = time.perf_counter() - started_s, os.times()
     before_s, after_s = (each.children_user + each.children_system for each in (before, after))
-    return seconds, after_s - before_s
+    return text_s, seconds, after_s - before_s
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """A capture's clock that ticks more slowly than round trips take."""
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,14 +15,13 @@ def clock_tick_ns(directory: Path) -> int | None:
 
     The tick is the greatest common divisor of the round trips.
     """
-    import numpy as np
     import polars as pl
 
     files = [file for table in TABLES if (file := directory / f"{table}.parquet").exists()]
     found = pl.concat([pl.scan_parquet(file).select("rtt_ns").drop_nulls() for file in files])
     if found.select(pl.col("rtt_ns").min()).collect().item() != 0:
         return None
-    tick_ns = int(np.gcd.reduce(found.collect()["rtt_ns"].to_numpy()))
+    tick_ns = math.gcd(*found.unique().collect()["rtt_ns"])
     return tick_ns if tick_ns == 0 or tick_ns >= LEAST_TICK_NS else None
 
 
