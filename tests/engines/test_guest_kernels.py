@@ -1,38 +1,21 @@
 """Kernels, found in packages and on the machine, and their modules in the order in which they can be loaded."""
 
-import lzma
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import packages
 import pytest
-from packages import RELEASE
+from packages import NET, RELEASE
 
 from bufferscope.engines.guest import build, cache, fetch, image, kernels, modules
 from bufferscope.engines.guest.errors import GuestError
 from bufferscope.engines.guest.files import DirectoryFiles, PackageFiles
 
-NET = f"lib/modules/{RELEASE}/kernel/net"
-
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
-def kernel_files() -> dict[str, bytes]:
-    """The smallest kernel that can be a guest, with one module that is there only as a dependency."""
-    files = {f"{NET}/{name}.ko": packages.module() for name in modules.REQUIRED}
-    files |= {
-        f"boot/vmlinuz-{RELEASE}": b"a kernel",
-        f"{NET}/virtio_console.ko": packages.module(depends="virtio,virtio-ring"),
-        f"{NET}/virtio.ko": packages.module(depends="virtio_ring"),
-        f"{NET}/virtio-ring.ko.xz": lzma.compress(packages.module()),
-        f"{NET}/unwanted.ko": packages.module(),
-        f"lib/modules/{RELEASE}/modules.builtin": b"kernel/net/ipv4/tcp_cubic.ko\n",
-    }
-    return files
 
 
 @pytest.mark.parametrize("compress", [True, False])
@@ -51,7 +34,7 @@ def test_a_package_cut_short_is_refused_by_name(tmp_path: Path, kept: int) -> No
 
 
 def test_modules_come_after_what_they_depend_on(tmp_path: Path) -> None:
-    files = PackageFiles([packages.package(tmp_path / "k.deb", kernel_files())])
+    files = PackageFiles([packages.package(tmp_path / "k.deb", packages.kernel_files())])
     selection = modules.select(files, RELEASE)
     order = [module.name for module in selection.modules]
     assert order.index("virtio_ring") < order.index("virtio") < order.index("virtio_console")
@@ -61,7 +44,7 @@ def test_modules_come_after_what_they_depend_on(tmp_path: Path) -> None:
 
 
 def test_modules_are_decompressed_for_the_guest(tmp_path: Path) -> None:
-    files = PackageFiles([packages.package(tmp_path / "k.deb", kernel_files())])
+    files = PackageFiles([packages.package(tmp_path / "k.deb", packages.kernel_files())])
     ring = next(module for module in modules.select(files, RELEASE).modules if module.name == "virtio_ring")
     assert ring.content == packages.module()
 
@@ -72,7 +55,7 @@ def test_soft_dependencies_are_loaded_before_and_not_after() -> None:
 
 
 def test_a_kernel_without_a_required_module_is_refused_by_its_name(tmp_path: Path) -> None:
-    files = kernel_files()
+    files = packages.kernel_files()
     del files[f"{NET}/sch_netem.ko"]
     with pytest.raises(GuestError, match=rf"{RELEASE} has no sch_netem"):
         modules.select(PackageFiles([packages.package(tmp_path / "k.deb", files)]), RELEASE)
@@ -85,7 +68,7 @@ def test_what_is_no_module_is_refused(content: bytes) -> None:
 
 
 def test_a_given_package_is_kept_and_found_by_series_and_release(tmp_path: Path) -> None:
-    path = packages.package(tmp_path / f"linux-image-{RELEASE}_6.1.9-1_amd64.deb", kernel_files())
+    path = packages.package(tmp_path / f"linux-image-{RELEASE}_6.1.9-1_amd64.deb", packages.kernel_files())
     adopted = kernels.adopt([path])
     path.unlink()
     assert kernels.choose(None) == kernels.choose("6.1") == kernels.choose(RELEASE) == adopted
@@ -106,7 +89,7 @@ def test_a_missing_kernel_is_told_with_the_command_that_brings_it() -> None:
 
 
 def test_an_installed_kernel_is_found_and_its_identity_follows_its_modules(tmp_path: Path) -> None:
-    for name, content in kernel_files().items():
+    for name, content in packages.kernel_files().items():
         path = tmp_path / "root" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -121,7 +104,7 @@ def test_an_installed_kernel_is_found_and_its_identity_follows_its_modules(tmp_p
 def test_what_several_need_at_once_is_fetched_and_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "installed", list)
     monkeypatch.setattr(image, "shared_libraries", lambda _: [])
-    package = packages.package(tmp_path / f"linux-image-{RELEASE}_1_amd64.deb", kernel_files())
+    package = packages.package(tmp_path / f"linux-image-{RELEASE}_1_amd64.deb", packages.kernel_files())
     program = tmp_path / "agent"
     program.write_bytes(b"an agent")
     notes: list[str] = []

@@ -7,7 +7,12 @@ import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from bufferscope.engines.guest.modules import REQUIRED
+
 RELEASE = "6.1.0-9-cloud-amd64"
+NET = f"lib/modules/{RELEASE}/kernel/net"
+NEWER = "7.3.4+deb13-cloud-amd64"
+"""A release that Debian packages in parts."""
 
 
 def module(depends: str = "", softdep: str = "") -> bytes:
@@ -27,6 +32,41 @@ def module(depends: str = "", softdep: str = "") -> bytes:
     header += struct.pack("<HHIQQQIHHHHHH", 1, 62, 1, 0, 0, start + len(body), 0, 64, 0, 0, 64, len(sections), 2)
     table = b"".join(struct.pack("<IIQQQQ", *section).ljust(64, b"\0") for section in sections)
     return header + body + table
+
+
+def kernel_files() -> dict[str, bytes]:
+    """The smallest kernel that can be a guest, with one module that is there only as a dependency."""
+    files = {f"{NET}/{name}.ko": module() for name in REQUIRED}
+    files |= {
+        f"boot/vmlinuz-{RELEASE}": b"a kernel",
+        f"{NET}/virtio_console.ko": module(depends="virtio,virtio-ring"),
+        f"{NET}/virtio.ko": module(depends="virtio_ring"),
+        f"{NET}/virtio-ring.ko.xz": lzma.compress(module()),
+        f"{NET}/unwanted.ko": module(),
+        f"lib/modules/{RELEASE}/modules.builtin": b"kernel/net/ipv4/tcp_cubic.ko\n",
+    }
+    return files
+
+
+def kernel_parts(directory: Path) -> dict[str, Path]:
+    """The same kernel as Debian packages Linux 7: in parts, below `usr/lib/modules`, with compressed modules."""
+    tree = f"usr/lib/modules/{NEWER}"
+    modules = {Path(name).name: content for name, content in kernel_files().items() if ".ko" in name}
+    parts = {
+        "image": {f"usr/share/doc/linux-image-{NEWER}/copyright": b"it depends on the others"},
+        "binary": {f"{tree}/vmlinuz": b"a newer kernel"},
+        "modules": {
+            f"{tree}/kernel/net/{name.removesuffix('.xz')}.xz": lzma.compress(content)
+            if name.endswith(".ko")
+            else content
+            for name, content in modules.items()
+        },
+        "base": {f"{tree}/modules.builtin": b"kernel/net/ipv4/tcp_cubic.ko\n", f"{tree}/config": b"CONFIG_NET=y\n"},
+    }
+    return {
+        part: package(directory / f"linux-{part}-{NEWER}_7.3.4-1~bpo13+1_amd64.deb", files)
+        for part, files in parts.items()
+    }
 
 
 def package(path: Path, files: Mapping[str, bytes], *, compress: bool = True) -> Path:

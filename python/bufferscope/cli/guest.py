@@ -20,7 +20,7 @@ app = typer.Typer(
 
 KernelName = Annotated[
     str | None,
-    typer.Option("--kernel", metavar="NAME", help="A series (6.1, 6.12) or a release as `guest list` shows it."),
+    typer.Option("--kernel", metavar="NAME", help="A series (6.1, 6.12, 7.3) or a release as `guest list` shows it."),
 ]
 
 
@@ -32,7 +32,7 @@ def build(
         typer.Option(
             "--deb",
             metavar="FILE",
-            help="A kernel package to use; give several if its modules are packaged separately.",
+            help="A kernel package to use; give several if the kernel is packaged in parts.",
         ),
     ] = None,
 ) -> None:

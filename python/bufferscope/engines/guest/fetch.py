@@ -5,19 +5,24 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from bufferscope.engines.guest import cache
 from bufferscope.engines.guest.errors import GuestError
-from bufferscope.engines.guest.kernels import Kernel, from_packages, series_of, version_key
+from bufferscope.engines.guest.kernels import PARTS, Kernel, from_packages, series_of, version_key
 
 SUITES = {"6.1": "bookworm", "6.12": "trixie"}
 """For each kernel series, the Debian release that has it."""
+NEWER = "trixie-backports"
+"""Where Debian has newer kernels: one or two series at a time."""
 
 _FLAVOURS = ("cloud-amd64", "amd64", "virtual", "generic")
 """Kernel flavours that suit a virtual machine, best first."""
 _PACKAGE = re.compile(rf"linux-image-(\d+\.\d+[\w.+~]*(?:-\d+)?)-({'|'.join(_FLAVOURS)})", re.ASCII)
+_SERIES = re.compile(r"\d+\.\d+")
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _TIMEOUT_S = 300
 
@@ -42,14 +47,27 @@ class _Apt:
 
     def best(self, wanted: str) -> str | None:
         """The package of the newest kernel that `wanted` (a series or a release) names."""
-        found = [
-            match
-            for match in map(_PACKAGE.fullmatch, self.run("apt-cache", "pkgnames", "linux-image-").split())
-            if match
-        ]
-        found = [match for match in found if wanted in (series_of(match[1]), f"{match[1]}-{match[2]}")]
+        found = [match for match in self._kernels() if wanted in (series_of(match[1]), f"{match[1]}-{match[2]}")]
         newest = max(found, key=lambda match: (-_FLAVOURS.index(match[2]), version_key(match[1])), default=None)
         return newest[0] if newest else None
+
+    def offered(self) -> list[str]:
+        """Releases of the newest kernel of each series in the package lists."""
+        releases = [match[0].removeprefix("linux-image-") for match in self._kernels()]
+        newest: dict[str, str] = {}
+        for release in sorted((r for r in releases if r.endswith(_FLAVOURS[0])), key=version_key):
+            newest[series_of(release)] = release
+        return list(newest.values())
+
+    def names(self) -> set[str]:
+        """All packages of Linux."""
+        return set(self.run("apt-cache", "pkgnames", "linux-").split())
+
+    def _kernels(self) -> list[re.Match[str]]:
+        """The kernels of which all parts can be fetched: a suite may still have some part of one that it had."""
+        known = self.names()
+        found = [match for match in map(_PACKAGE.fullmatch, known) if match]
+        return [match for match in found if known.issuperset(_parts(match[0], known))]
 
 
 def fetch(wanted: str) -> Kernel:
@@ -62,16 +80,27 @@ def fetch(wanted: str) -> Kernel:
     apt = _Apt()
     if package := apt.best(wanted):
         return _download(apt, package)
-    if (suite := SUITES.get(_series(wanted))) is None:
+    if (suite := _suite(wanted)) is None:
         raise GuestError(
-            f"apt knows no kernel {wanted}: choose {' or '.join(SUITES)}, or give a package with --deb FILE"
+            f"apt knows no kernel {wanted}: choose {', '.join(SUITES)} or a newer one of Debian's {NEWER}, "
+            "or give packages with --deb FILE"
         )
-    with tempfile.TemporaryDirectory(prefix="bufferscope-apt-") as state:
-        apt = _other_release(suite, Path(state))
+    with other_release(suite) as apt:
         package = apt.best(wanted)
         if package is None:
-            raise GuestError(f"Debian {suite} has no kernel {wanted}: give a package with --deb FILE")
+            there = ", ".join(map(series_of, apt.offered())) or "none"
+            raise GuestError(
+                f"Debian's {suite} has no kernel {wanted} (series there: {there}): give packages with --deb FILE"
+            )
         return _download(apt, package)
+
+
+def _suite(wanted: str) -> str | None:
+    """The Debian release that may have a kernel."""
+    if not _SERIES.match(wanted):
+        return None
+    newest = max(SUITES, key=version_key)
+    return SUITES.get(series_of(wanted)) or (NEWER if version_key(wanted)[:2] > version_key(newest) else None)
 
 
 def can_fetch() -> bool:
@@ -88,32 +117,37 @@ def offered() -> list[str]:
     """Releases of the newest kernel of each series in the system's package lists; empty without apt."""
     if shutil.which("apt-cache") is None:
         return []
-    names = _Apt().run("apt-cache", "pkgnames", "linux-image-").split()
-    releases = [name.removeprefix("linux-image-") for name in names if _PACKAGE.fullmatch(name)]
-    newest: dict[str, str] = {}
-    for release in sorted((r for r in releases if r.endswith(_FLAVOURS[0])), key=version_key):
-        newest[series_of(release)] = release
-    return list(newest.values())
+    return _Apt().offered()
 
 
 def _download(apt: _Apt, package: str) -> Kernel:
     target = cache.directory("packages")
-    modules = package.replace("linux-image-", "linux-modules-")
-    # Ubuntu packages modules separately from the kernel, and the rarer ones in yet another package.
-    wanted = [package, *_existing(apt, [modules, modules.replace("modules-", "modules-extra-")])]
+    parts = _parts(package, apt.names())
     with tempfile.TemporaryDirectory(prefix=".partial-", dir=target) as partial:
-        apt.run("apt-get", "download", "-q", *_as_this_user(), *wanted, cwd=Path(partial))
-        fetched = [path.rename(target / path.name) for path in sorted(Path(partial).glob("*.deb"))]
-    return from_packages(fetched)
+        apt.run("apt-get", "download", "-q", *_as_this_user(), *parts, cwd=Path(partial))
+        fetched = sorted(Path(partial).glob("*.deb"))
+        from_packages(fetched)  # which refuses what is no kernel before it is kept
+        return from_packages(path.rename(target / path.name) for path in fetched)
 
 
-def _existing(apt: _Apt, packages: list[str]) -> list[str]:
-    known = set(apt.run("apt-cache", "pkgnames", "linux-modules-").split())
-    return [package for package in packages if package in known]
+def _parts(package: str, known: set[str]) -> list[str]:
+    """The packages that together contain the kernel of a `linux-image-*`."""
+    release = package.removeprefix("linux-image-")
+    if f"linux-binary-{release}" in known:
+        return [f"linux-{part}-{release}" for part in PARTS]
+    # Ubuntu packages modules separately from the kernel, and the rarer ones in yet another package.
+    modules = [f"linux-modules-{release}", f"linux-modules-extra-{release}"]
+    return [package, *(each for each in modules if each in known)]
 
 
-def _other_release(suite: str, state: Path) -> _Apt:
+@contextmanager
+def other_release(suite: str) -> Iterator[_Apt]:
     """Programs of apt with separate state; their only source is another suite on this system's Debian mirror."""
+    with tempfile.TemporaryDirectory(prefix="bufferscope-apt-") as directory:
+        yield _with_own_state(suite, Path(directory))
+
+
+def _with_own_state(suite: str, state: Path) -> _Apt:
     for directory in ("lists/partial", "cache/archives/partial"):
         (state / directory).mkdir(parents=True)
     (state / "status").touch()
@@ -151,10 +185,6 @@ def _debian_mirrors() -> list[str]:
 def _as_this_user() -> list[str]:
     # apt's own user may not write to root's temporary directory.
     return ["-oAPT::Sandbox::User=root"] if os.geteuid() == 0 else []
-
-
-def _series(wanted: str) -> str:
-    return series_of(wanted) if re.match(r"\d+\.\d+", wanted) else wanted
 
 
 def _last_line(text: str) -> str:

@@ -35,6 +35,7 @@ class PackageFiles:
 
     def __init__(self, packages: Iterable[Path]) -> None:
         self._members: dict[str, tuple[tarfile.TarFile, tarfile.TarInfo]] = {}
+        self._packages: dict[str, Path] = {}
         for package in packages:
             # The archive stays open and in memory as long as files may be read from it.
             with _damage(package):
@@ -42,6 +43,7 @@ class PackageFiles:
                 for member in archive:
                     if member.isfile():
                         self._members[_plain(member.name)] = (archive, member)
+                        self._packages[_plain(member.name)] = package
 
     def names(self) -> list[str]:
         return sorted(self._members)
@@ -52,6 +54,11 @@ class PackageFiles:
             content = archive.extractfile(member)
             assert content is not None, f"{name} is a regular file"
             return content.read()
+
+    def holding(self, prefixes: tuple[str, ...]) -> tuple[Path, ...]:
+        """The packages with files whose names begin like this."""
+        found = (package for name, package in self._packages.items() if name.startswith(prefixes))
+        return tuple(dict.fromkeys(found))
 
 
 class DirectoryFiles:

@@ -15,7 +15,12 @@ from bufferscope.engines.guest.files import DirectoryFiles, Files, PackageFiles
 _RELEASE = re.compile(r"(\d+)\.(\d+)")
 _PLAIN = re.compile(r"\d[\w.+~-]*", re.ASCII)
 """The characters of a release, all safe in a file name."""
-_PACKAGED_RELEASE = re.compile(r"linux-image-(?:unsigned-)?([^_]+)_")
+_PACKAGED_RELEASE = re.compile(r"linux-(?:image|binary)-(?:unsigned-)?([^_]+)_")
+PARTS = ("binary", "modules", "base")
+"""Debian packages recent kernels in these parts: `linux-binary-RELEASE` is the kernel, `linux-base-RELEASE` lists its
+built-in modules, and `linux-image-RELEASE` only depends on the others."""
+_IMAGE = re.compile(r"boot/vmlinuz-([^/]+)|lib/modules/([^/]+)/vmlinuz")
+"""Where packages have the kernel: in `boot`, or beside its modules, as Debian's of Linux 7 and Fedora's."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +50,10 @@ class Kernel:
 
     def image(self) -> bytes:
         """The bootable kernel."""
-        name = f"boot/vmlinuz-{self.release}"
-        if name not in self.files.names():
-            raise GuestError(f"{self.origin} has no {name}")
-        return self.files.read(name)
+        names = [name for name in self.files.names() if _image_release(name) == self.release]
+        if not names:
+            raise GuestError(f"{self.origin} has no boot/vmlinuz-{self.release}")
+        return self.files.read(names[0])
 
     def identity(self) -> str:
         """A hash that changes when the kernel or its modules change."""
@@ -74,37 +79,64 @@ def series_of(release: str) -> str:
 
 
 def from_packages(packages: Iterable[Path]) -> Kernel:
-    """The kernel in these Debian packages: one with a kernel image, and others if its modules are separate."""
+    """The kernel in these Debian packages: one with a kernel image, and others if its modules are separate.
+
+    Packages without a part of it are left out.
+    """
     packages = tuple(packages)
     for package in packages:
         if not package.is_file():
             raise GuestError(f"{package}: no such file")
-    prefix = "boot/vmlinuz-"
     files = PackageFiles(packages)
-    releases = [name.removeprefix(prefix) for name in files.names() if name.startswith(prefix)]
-    releases = [release for release in releases if _PLAIN.fullmatch(release)]
+    names = files.names()
+    given = ", ".join(map(str, packages))
+    releases = sorted({release for release in map(_image_release, names) if release})
     if len(releases) != 1:
         found = ", ".join(releases) or "none"
-        raise GuestError(f"{', '.join(map(str, packages))}: expected one kernel (boot/vmlinuz-*), found {found}")
-    return Kernel(releases[0], packages)
+        raise GuestError(
+            f"{given}: expected one kernel (boot/vmlinuz-* or lib/modules/*/vmlinuz), found {found}{_hint(packages)}"
+        )
+    (release,) = releases
+    tree = f"lib/modules/{release}"
+    if not any(name.startswith(f"{tree}/kernel/") for name in names):
+        raise GuestError(f"{given}: no modules of {release}: give linux-modules-{release}, too")
+    if f"{tree}/vmlinuz" in names and f"{tree}/modules.builtin" not in names:
+        raise GuestError(f"{given}: no list of its built-in modules: give linux-base-{release}, too")
+    return Kernel(release, files.holding(("boot/", "lib/modules/")))
+
+
+def _image_release(name: str) -> str | None:
+    """The release of the kernel that a file of this name is, if it is one."""
+    match = _IMAGE.fullmatch(name)
+    release = (match[1] or match[2]) if match else None
+    return release if release and _PLAIN.fullmatch(release) else None
+
+
+def _hint(packages: Iterable[Path]) -> str:
+    """What to give instead of a package that only depends on those that contain the kernel."""
+    for package in packages:
+        if package.name.startswith("linux-image-") and (match := _PACKAGED_RELEASE.match(package.name)):
+            others = ", ".join(f"linux-{part}-{match[1]}" for part in PARTS)
+            return f"; if this package only depends on others, give {others}"
+    return ""
 
 
 def fetched() -> list[Kernel]:
     """Kernels whose packages are in the cache, oldest series first."""
     kernels = []
-    for package in cache.directory("packages").glob("linux-image-*.deb"):
+    for package in cache.directory("packages").glob("linux-*.deb"):
         if match := _PACKAGED_RELEASE.match(package.name):
-            others = sorted(package.parent.glob(f"linux-modules-*{match[1]}_*.deb"))
-            kernels.append(Kernel(match[1], (package, *others)))
+            modules = sorted(package.parent.glob(f"linux-modules-*{match[1]}_*.deb"))
+            kernels.append(Kernel(match[1], (package, *modules, *package.parent.glob(f"linux-base-{match[1]}_*.deb"))))
     return sorted(kernels, key=_age)
 
 
 def installed(root: Path = Path("/")) -> list[Kernel]:
-    """Kernels in `/boot` with modules in `/lib/modules`."""
-    prefix = "vmlinuz-"
-    releases = [path.name.removeprefix(prefix) for path in (root / "boot").glob(f"{prefix}*")]
-    with_modules = [release for release in releases if (root / "lib/modules" / release / "kernel").is_dir()]
-    return sorted((Kernel(release, (), root) for release in with_modules if _RELEASE.match(release)), key=_age)
+    """Kernels in `/boot`, or beside their modules, with modules in `/lib/modules`."""
+    images = [*(root / "boot").glob("vmlinuz-*"), *(root / "lib/modules").glob("*/vmlinuz")]
+    releases = {_image_release(str(path.relative_to(root))) for path in images}
+    with_modules = {each for each in releases if each and (root / "lib/modules" / each / "kernel").is_dir()}
+    return sorted((Kernel(each, (), root) for each in with_modules if _RELEASE.match(each)), key=_age)
 
 
 def at_hand() -> list[Kernel]:
