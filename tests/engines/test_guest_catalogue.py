@@ -108,7 +108,7 @@ SIMULATED = {
     "dark-throughput-delay": "no released Linux kernel has the congestion control window",
     "dark-netalyzr": "the kernel engines do not implement netalyzr",
     **dict.fromkeys(
-        ["wifi-anomaly", "wifi-latency", "dark-wifi-shared"], "Linux' virtual radios .* take no time to send"
+        ["wifi-anomaly", "wifi-anomaly-arrivals", "wifi-anomaly-losses", "wifi-latency", "dark-wifi-shared"], "Linux' virtual radios .* take no time to send"
     ),
 }
 """Experiments that only the simulator can run, and why."""

@@ -32,6 +32,8 @@ COURSE = [
     "dark-wifi",
     "dark-wifi-shared",
     "wifi-anomaly",
+    "wifi-anomaly-arrivals",
+    "wifi-anomaly-losses",
     "wifi-latency",
     "dark-3g",
     "dark-shaping",

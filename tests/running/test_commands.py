@@ -54,6 +54,8 @@ WITHOUT_A_SCRIPT = {
     "dark-wifi": RING,
     "dark-wifi-shared": WIFI,
     "wifi-anomaly": WIFI,
+    "wifi-anomaly-arrivals": WIFI,
+    "wifi-anomaly-losses": WIFI,
     "wifi-latency": WIFI,
 }
 """The experiments that need more than namespaces have, and what their points are refused for."""

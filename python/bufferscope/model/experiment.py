@@ -51,6 +51,8 @@ TEACHING_ORDER = (
     "dark-wifi",
     "dark-wifi-shared",
     "wifi-anomaly",
+    "wifi-anomaly-arrivals",
+    "wifi-anomaly-losses",
     "wifi-latency",
     "dark-3g",
     "dark-shaping",

@@ -69,6 +69,7 @@ BRIEF: Mapping[str, Part] = {
     "dark-netalyzr": Part(300),
     "disciplines": Part(1),
     "wifi-anomaly": Part(2),
+    "wifi-anomaly-losses": Part(2),
 }
 """The experiments that are not run whole, by name."""
 

@@ -3,16 +3,14 @@
 //! A port on the air has a [`Radio`] instead of a wire. Its link never accepts a packet from the port's queue. Instead,
 //! a [`Medium`] takes packets out of the queues, puts them into aggregates, and puts those that arrive on the link's
 //! delay line. [`airtime`] computes durations, [`contention`] models the access to the channel, [`scheduler`] chooses a
-//! station, and [`window`] tracks the frames in flight.
+//! station, [`fifo`] is the driver of the `fifo` mode, and [`window`] tracks the frames in flight.
 //!
 //! Sources: "Ending the Anomaly" (Høiland-Jørgensen et al., USENIX ATC 2017); ath9k
 //! (`drivers/net/wireless/ath/ath9k/xmit.c`) and mac80211 (`net/mac80211/tx.c`) of Linux 4.4 and 4.11.
 //!
 //! - As in ath9k, the hardware has two aggregates of each sender ([`HARDWARE_AGGREGATES`]), one of which may be on
 //!   the air. An aggregate keeps the rate that it was made for.
-//! - In the `fifo` mode the driver takes packets from the interface's queueing discipline while it has less than its
-//!   limit for all stations together, frames in aggregates included. It keeps them by station, and stations take
-//!   turns.
+//! - In the `fifo` mode the driver takes packets from the interface's queueing discipline and keeps them by station.
 //! - In the `mac80211` mode an aggregate is filled from the station's own queue when the hardware has room for it.
 //! - Lost frames are retransmitted in the station's next aggregate, before new ones. The whole aggregate fails if it
 //!   collides, or if no frame arrives; then nothing acknowledges it.
@@ -27,6 +25,7 @@
 
 mod airtime;
 mod contention;
+mod fifo;
 mod radio;
 mod scheduler;
 mod window;
@@ -45,7 +44,7 @@ use super::Network;
 use super::pool::PacketId;
 use super::port::Port;
 use super::qdisc::Dequeued;
-use super::routes::{PortIndex, Routes, Step};
+use super::routes::{PortIndex, Routes};
 use super::tap::Hook;
 use crate::observation::recording::AnyRecording;
 use crate::random::{Random, Stream};
@@ -164,8 +163,13 @@ impl Network {
         radio.is_held_back = false;
         let (index, sender, receiver) = (radio.medium, radio.sender, radio.receiver);
         self.with_medium(index, |medium, net| {
-            medium.senders[usize::from(sender)].scheduler.activate(receiver);
-            medium.fill(sender, net, recording);
+            match medium.fifo_packets {
+                Some(most) => medium.refill(sender, most, net, recording),
+                None => {
+                    medium.senders[usize::from(sender)].scheduler.activate(receiver);
+                    medium.fill(sender, net, recording);
+                }
+            }
             medium.contend(net);
         });
     }
@@ -186,47 +190,22 @@ impl Network {
 }
 
 impl Medium {
-    /// Gives the hardware of a sender as many aggregates as it takes.
+    /// Gives the hardware of a sender as many aggregates as it takes, in the `mac80211` mode.
     fn fill(&mut self, sender: u16, net: &mut Network, recording: &mut AnyRecording<'_>) {
-        if let Some(most) = self.fifo_packets {
-            self.refill(sender, most, net, recording);
-        }
-        let is_fifo = self.fifo_packets.is_some();
         while self.senders[usize::from(sender)].hardware.len() < HARDWARE_AGGREGATES {
             let Sender { scheduler, ports, .. } = &mut self.senders[usize::from(sender)];
-            let has_frames = |receiver| net.ports[ports[usize::from(receiver)] as usize].has_frames(is_fifo);
+            let has_frames = |receiver| net.ports[ports[usize::from(receiver)] as usize].has_frames(false);
             let Some(receiver) = scheduler.next(has_frames) else { return };
-            let port = ports[usize::from(receiver)];
-            if let Some(aggregate) = self.aggregate(receiver, port, net, recording) {
-                self.senders[usize::from(sender)].hardware.push_back(aggregate);
-            }
+            self.pass_on(sender, receiver, net, recording);
         }
     }
 
-    /// The driver takes packets from the interface's queueing discipline.
-    fn refill(&mut self, sender: u16, most: u32, net: &mut Network, recording: &mut AnyRecording<'_>) {
-        let now_ns = net.now();
-        let Sender { node, ports, held, scheduler, .. } = &mut self.senders[usize::from(sender)];
-        let interface = ports[0];
-        while *held < most {
-            let Some(packet) = take(interface, net, recording) else { break };
-            let destination = net.pool.header(packet).destination;
-            let port = match net.routes.behind(destination, *node) {
-                Step::Forward(port) => port,
-                Step::Deliver => unreachable!("a packet that has arrived is not sent"),
-            };
-            *held += 1;
-            net.show(packet, port, Hook::Ring);
-            let radio = net.ports[port as usize].radio.as_mut().expect("the way leads over the air");
-            radio.enter(packet, now_ns, &mut net.pool);
-            radio.fifo.push(packet, &mut net.pool);
-            scheduler.activate(radio.receiver);
-            if port != interface {
-                let interface = net.ports[interface as usize].radio.as_mut().expect("the interface has one");
-                interface.counts.entered_elsewhere += 1;
-            }
-        }
-        net.settle_qdisc_events(interface, recording);
+    /// Gives the hardware of a sender an aggregate for a receiver. Returns whether there was one.
+    fn pass_on(&mut self, sender: u16, receiver: Number, net: &mut Network, recording: &mut AnyRecording<'_>) -> bool {
+        let port = self.senders[usize::from(sender)].ports[usize::from(receiver)];
+        let aggregate = self.aggregate(receiver, port, net, recording);
+        self.senders[usize::from(sender)].hardware.extend(aggregate);
+        aggregate.is_some()
     }
 
     /// Makes an aggregate for a receiver.
@@ -308,7 +287,14 @@ impl Medium {
             silence_ns = silence_ns.max(aggregate.acknowledgement_ns);
             let is_acknowledged = self.conclude(index, aggregate, collide, net, recording);
             self.senders[usize::from(index)].backoff.renew(is_acknowledged, &mut self.random);
-            self.fill(index, net, recording);
+            match self.fifo_packets {
+                // The driver makes room for packets, but takes them only after it has given the hardware what it has.
+                Some(most) => {
+                    self.take_turns(index, net, recording);
+                    self.refill(index, most, net, recording);
+                }
+                None => self.fill(index, net, recording),
+            }
         }
         self.air = Air::Idle { since_ns: net.now() + silence_ns };
         self.contend(net);

@@ -105,6 +105,11 @@ impl Radio {
 }
 
 impl Port {
+    /// Whether the driver has frames for the receiver that are in no aggregate, in the `fifo` mode.
+    pub(super) fn holds_frames(&self) -> bool {
+        self.radio.as_ref().is_some_and(|radio| radio.window.has_waiting() || !radio.fifo.is_empty())
+    }
+
     /// Whether an aggregate can be made for the receiver.
     pub(super) fn has_frames(&self, is_fifo: bool) -> bool {
         let Some(radio) = &self.radio else { return false };

@@ -1,9 +1,11 @@
 //! Chooses the station of the next aggregate.
 //!
-//! Without airtime fairness, stations with packets take turns, as in ath9k (`ath_txq_schedule`). With it, each
-//! station has a deficit of air time, which its transmissions use up, in both directions; a station that comes back
-//! after having had nothing goes first, once (the scheduler of "Ending the Anomaly", USENIX ATC 2017;
-//! `drivers/net/wireless/ath/ath9k/xmit.c` of Linux 4.11).
+//! Without airtime fairness, stations with packets take turns. With it, each station has a deficit of air time, which
+//! its transmissions use up, in both directions; a station that comes back after having had nothing goes first, once
+//! (the scheduler of "Ending the Anomaly", USENIX ATC 2017; `drivers/net/wireless/ath/ath9k/xmit.c` of Linux 4.11).
+//!
+//! The driver of the `fifo` mode keeps its list of turns itself ([`Scheduler::first`], [`Scheduler::last`] and
+//! [`Scheduler::activate`]), as `ath_txq_schedule` of Linux 4.4 does.
 
 use std::collections::VecDeque;
 
@@ -53,6 +55,18 @@ impl Scheduler {
             account.list = List::New;
             self.new.push_back(station);
         }
+    }
+
+    /// Takes the station whose turn it is off the list of turns.
+    pub(super) fn first(&mut self) -> Option<Number> {
+        let station = self.new.pop_front()?;
+        self.accounts[usize::from(station)].list = List::Neither;
+        Some(station)
+    }
+
+    /// The station whose turn comes last.
+    pub(super) fn last(&self) -> Option<Number> {
+        self.new.back().copied()
     }
 
     /// The station used the air.
@@ -120,6 +134,17 @@ mod tests {
         assert_eq!(order, [0, 1, 2, 0, 1, 2].map(Some));
         assert_eq!(scheduler.next(|station| station == 2), Some(2), "the others have nothing");
         assert_eq!(scheduler.next(|_| true), Some(2), "and have left");
+    }
+
+    #[test]
+    fn a_station_that_was_taken_off_the_list_comes_back_at_its_end() {
+        let mut scheduler = Scheduler::new(3, false);
+        assert_eq!((scheduler.first(), scheduler.last()), (None, None));
+        (0..3).for_each(|station| scheduler.activate(station));
+        assert_eq!((scheduler.first(), scheduler.last()), (Some(0), Some(2)));
+        scheduler.activate(0);
+        scheduler.activate(1);
+        assert_eq!(scheduler.last(), Some(0), "the second is on the list already");
     }
 
     #[test]
