@@ -49,7 +49,7 @@ RINGS = Shown(
     repeat=3,
 )
 CONTROLS = Shown("congestion-controls", {"duration": "40s"})
-HOMES = Shown("dark-netalyzr", repeat=120)
+HOMES = Shown("dark-netalyzr", points={"link.access.forward.rate": ("as drawn",)}, repeat=120)
 FIGURES: Mapping[str, Shown | Path] = {
     "queue_length": QUEUES,
     "rtt": DISCIPLINES,

@@ -59,6 +59,7 @@ BATTLED = ("pfifo_fast", "fq_codel", "cake")
 FEWER = {
     "ucas-queue-sizes": ['sweep.link.bottleneck.queue.limit=["50p", "200p"]'],
     "mininet-buffer-size": ['sweep.link.bottleneck.queue.limit=["5p", "100p"]'],
+    "mininet-page-times": ['sweep.link.bottleneck.queue.limit=["20p"]'],
     "dark-cubic-trace": [_only("dark-cubic-trace", "link.cable.forward.queue", "500 KB", "fq_codel")],
     "congestion-controls": [
         'sweep.traffic.tested.congestion=["bbr", "westwood"]',
@@ -108,7 +109,8 @@ SIMULATED = {
     "dark-throughput-delay": "no released Linux kernel has the congestion control window",
     "dark-netalyzr": "the kernel engines do not implement netalyzr",
     **dict.fromkeys(
-        ["wifi-anomaly", "wifi-anomaly-arrivals", "wifi-anomaly-losses", "wifi-latency", "dark-wifi-shared"], "Linux' virtual radios .* take no time to send"
+        ["wifi-anomaly", "wifi-anomaly-arrivals", "wifi-anomaly-losses", "wifi-latency", "dark-wifi-shared"],
+        "Linux' virtual radios .* take no time to send",
     ),
 }
 """Experiments that only the simulator can run, and why."""

@@ -11,6 +11,7 @@ COURSE = [
     "ucas-reproduce",
     "ucas-queue-sizes",
     "mininet-buffer-size",
+    "mininet-page-times",
     "mininet-rtt-equation",
     "ucas-mitigate",
     "mininet-mitigations",

@@ -29,7 +29,7 @@ def test_no_statement_loses_a_point(name: str) -> None:
 def test_what_is_left_out_is_said_in_words() -> None:
     ring, homes = load("lncc-ring"), load("dark-netalyzr")
     assert left_out(ring, part_of(ring)) == "24 of its 42 points and 1 of 3 repetitions"
-    assert left_out(homes, part_of(homes)) == "300 of 3\N{NARROW NO-BREAK SPACE}000 members"
+    assert left_out(homes, part_of(homes)) == "4 of its 6 points and 300 of 3\N{NARROW NO-BREAK SPACE}000 members"
     assert left_out(ring, WHOLE) == ""
 
 

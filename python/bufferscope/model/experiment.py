@@ -30,6 +30,7 @@ TEACHING_ORDER = (
     "ucas-reproduce",
     "ucas-queue-sizes",
     "mininet-buffer-size",
+    "mininet-page-times",
     "mininet-rtt-equation",
     "ucas-mitigate",
     "mininet-mitigations",

@@ -66,7 +66,7 @@ BRIEF: Mapping[str, Part] = {
         points=(tuple(f"link.uplink.forward.queue={times}" for times in ("1", "4", "10", "16")),)
     ),
     "dark-web": Part(2),
-    "dark-netalyzr": Part(300),
+    "dark-netalyzr": Part(300, (("link.access.forward.rate=as drawn",), ("link.access.queue=tail drop",))),
     "disciplines": Part(1),
     "wifi-anomaly": Part(2),
     "wifi-anomaly-losses": Part(2),
