@@ -15,11 +15,10 @@ NEWER = "7.3.4+deb13-cloud-amd64"
 """A release that Debian packages in parts."""
 
 
-def module(depends: str = "", softdep: str = "") -> bytes:
+def module(depends: str = "", softdep: str = "", vermagic: str = "") -> bytes:
     """A kernel module: an ELF-64 object with nothing but a section `.modinfo`."""
-    info = b"\0".join(
-        [b"license=GPL", f"depends={depends}".encode(), *([f"softdep={softdep}".encode()] if softdep else [])]
-    )
+    optional = [f"{key}={value}".encode() for key, value in (("softdep", softdep), ("vermagic", vermagic)) if value]
+    info = b"\0".join([b"license=GPL", f"depends={depends}".encode(), *optional])
     names = b"\0.modinfo\0.shstrtab\0"
     body = info + b"\0" + names
     start = 64
@@ -34,9 +33,9 @@ def module(depends: str = "", softdep: str = "") -> bytes:
     return header + body + table
 
 
-def kernel_files() -> dict[str, bytes]:
+def kernel_files(vermagic: str = "") -> dict[str, bytes]:
     """The smallest kernel that can be a guest, with one module that is there only as a dependency."""
-    files = {f"{NET}/{name}.ko": module() for name in REQUIRED}
+    files = {f"{NET}/{name}.ko": module(vermagic=vermagic) for name in REQUIRED}
     files |= {
         f"boot/vmlinuz-{RELEASE}": b"a kernel",
         f"{NET}/virtio_console.ko": module(depends="virtio,virtio-ring"),
@@ -48,10 +47,10 @@ def kernel_files() -> dict[str, bytes]:
     return files
 
 
-def kernel_parts(directory: Path) -> dict[str, Path]:
+def kernel_parts(directory: Path, vermagic: str = "") -> dict[str, Path]:
     """The same kernel as Debian packages Linux 7: in parts, below `usr/lib/modules`, with compressed modules."""
     tree = f"usr/lib/modules/{NEWER}"
-    modules = {Path(name).name: content for name, content in kernel_files().items() if ".ko" in name}
+    modules = {Path(name).name: content for name, content in kernel_files(vermagic).items() if ".ko" in name}
     parts = {
         "image": {f"usr/share/doc/linux-image-{NEWER}/copyright": b"it depends on the others"},
         "binary": {f"{tree}/vmlinuz": b"a newer kernel"},

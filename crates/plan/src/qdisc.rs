@@ -48,7 +48,8 @@ impl<'a> Attaching<'a> {
         let number = (LEAF_HANDLE >> 16) + index as u32;
         self.attached.push(InnerQdisc { handle: number << 16, parent: outer });
         let kind = qdisc.kind();
-        let settings = arguments(kind, qdisc.settings(), port)?;
+        let settings = if qdisc.needs_only_name() { Vec::new() } else { qdisc.settings() };
+        let settings = arguments(kind, settings, port)?;
         self.lines.push(format!("qdisc add dev {device} {parent} handle {number:x}:{table} {settings}"));
         let id = |class: u16| if class == 0 { format!("{number:x}:") } else { format!("{number:x}:{class:x}") };
         let mut filters = 0;

@@ -170,6 +170,25 @@ pub enum StepThreshold {
     Packets(u32),
 }
 
+/// The parameters in sch_dualpi2 (`dualpi2_reset_default`).
+impl Default for Dualpi2 {
+    fn default() -> Self {
+        Self {
+            limit_packets: limit().get_u32(),
+            memlimit_bytes: None,
+            controller: Pi2::default(),
+            coupling_factor: coupling_factor(),
+            step_threshold: step_threshold(&step_thresh()),
+            min_qlen_step: min_qlen_step().get_u32(),
+            drop_on_overload: yes(),
+            drop_enqueue: false,
+            any_ect: false,
+            classic_protection_percent: classic_protection(),
+            split_gso: yes(),
+        }
+    }
+}
+
 /// The controller's parameters in sch_dualpi2.
 impl Default for Pi2 {
     fn default() -> Self {
@@ -208,10 +227,7 @@ impl Discipline for Dualpi2 {
             memlimit_bytes: keys.memlimit.map(Memory::get_u32),
             controller,
             coupling_factor: keys.coupling_factor,
-            step_threshold: match &keys.step_thresh {
-                StepKey::Time(time) => StepThreshold::Time(time.get()),
-                StepKey::Packets(packets) => StepThreshold::Packets(packets.get_u32()),
-            },
+            step_threshold: step_threshold(&keys.step_thresh),
             min_qlen_step: keys.min_qlen_step.get_u32(),
             drop_on_overload: keys.drop_on_overload,
             drop_enqueue: keys.drop_enqueue,
@@ -249,6 +265,10 @@ impl Discipline for Dualpi2 {
             (if self.split_gso { "split_gso" } else { "no_split_gso" }, Setting::Flag),
         ]);
         settings
+    }
+
+    fn needs_only_name(&self) -> bool {
+        *self == Self::default()
     }
 
     /// `struct tc_dualpi2_xstats`: prob, delay_c, delay_l, packets_in_c, packets_in_l, maxq, ecn_mark (which includes the
@@ -316,6 +336,13 @@ impl Discipline for Dualpi2 {
         ];
         keys.extend(self.memlimit_bytes.map(|bytes| ("memlimit", size(bytes))));
         keys
+    }
+}
+
+fn step_threshold(key: &StepKey) -> StepThreshold {
+    match key {
+        StepKey::Time(time) => StepThreshold::Time(time.get()),
+        StepKey::Packets(packets) => StepThreshold::Packets(packets.get_u32()),
     }
 }
 

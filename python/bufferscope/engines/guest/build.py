@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bufferscope.engines.guest import DEFAULT, cache, fetch, hardware, image, kernels, state
+from bufferscope.engines.guest import DEFAULT, cache, fetch, hardware, image, kernels, module_building, state
+from bufferscope.engines.guest.extra_modules import EXTRA
 from bufferscope.engines.guest.image import Image
 from bufferscope.engines.guest.kernels import Kernel
 
@@ -37,6 +38,11 @@ def kernel(wanted: str | None, note: Callable[[str], None]) -> Kernel:
 def packages(given: Iterable[Path]) -> Kernel:
     """The kernel in the given packages, which are kept for later runs."""
     return kernels.adopt(given)
+
+
+def add_module(chosen: Kernel, name: str, note: Callable[[str], None]) -> None:
+    """Build a module that the kernel does not come with, named as in `extra_modules.EXTRA`."""
+    module_building.build(EXTRA[name], chosen, note)
 
 
 def build(chosen: Kernel, agent: Path, note: Callable[[str], None]) -> Image:

@@ -12,9 +12,10 @@ from bufferscope.base.programs import packages
 from bufferscope.engines.doctor.findings import NOTHING, EngineCheck, Fix
 from bufferscope.engines.doctor.programs import agent_check, tool_checks
 from bufferscope.engines.doctor.system import System
-from bufferscope.engines.guest import cache, fetch, hardware, image, kernels, programs
+from bufferscope.engines.guest import cache, extra_modules, fetch, hardware, image, kernels, programs
 from bufferscope.engines.guest.errors import GuestError
-from bufferscope.engines.guest.kernels import Kernel
+from bufferscope.engines.guest.extra_modules import EXTRA, RECENT
+from bufferscope.engines.guest.kernels import Kernel, version_key
 
 OLDEST_QEMU = (7, 2)
 """The oldest version with which this engine was tested."""
@@ -67,11 +68,33 @@ def _kernel(system: System) -> Iterator[EngineCheck]:
         return
     built = [each for each in image.for_runs() if each.release == chosen.release]
     if not built:
-        yield EngineCheck("kernel", "ready", f"Linux {chosen.release} ({chosen.origin}); the first run starts it once")
+        yield EngineCheck(
+            "kernel",
+            "ready",
+            f"Linux {chosen.release} ({chosen.origin}); the first run starts it once{_extra_modules(chosen)}",
+        )
         yield from _decompression(chosen)
         return
-    lacks = f"; without {', '.join(built[-1].missing)}" if built[-1].missing else ""
-    yield EngineCheck("kernel", "ready", f"Linux {chosen.release} ({chosen.origin}){lacks}")
+    extra = extra_modules.of(chosen)
+    missing = [name for name in built[-1].missing if name not in extra]
+    lacks = f"; without {', '.join(missing)}" if missing else ""
+    yield EngineCheck("kernel", "ready", f"Linux {chosen.release} ({chosen.origin}){lacks}{_extra_modules(chosen)}")
+
+
+def _extra_modules(chosen: Kernel) -> str:
+    """Which other kernel has a module that Debian's kernels lack, or the command that builds it."""
+    text = ""
+    for extra in EXTRA.values():
+        recent = [each for each in kernels.at_hand() if version_key(each.series) >= version_key(extra.since)]
+        having = [each.series for each in recent if extra.module in extra_modules.of(each)]
+        if chosen.series in having:
+            continue
+        if having:
+            text += f"; {extra.module} with --kernel {having[-1]}"
+        else:
+            series = recent[-1].series if recent else RECENT
+            text += f"; `{_BUILD} --kernel {series} --with {extra.name}` adds {extra.module}"
+    return text
 
 
 def _no_kernel(error: str) -> EngineCheck:

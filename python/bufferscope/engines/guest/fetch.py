@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ _PACKAGE = re.compile(rf"linux-image-(\d+\.\d+[\w.+~]*(?:-\d+)?)-({'|'.join(_FLA
 _SERIES = re.compile(r"\d+\.\d+")
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _TIMEOUT_S = 300
+_DOWNLOAD_TIMEOUT_S = 1800
 
 
 @dataclass(frozen=True)
@@ -33,14 +34,19 @@ class _Apt:
 
     options: tuple[str, ...] = ()
 
-    def run(self, program: str, *arguments: str, cwd: Path | None = None) -> str:
+    def download(self, packages: Iterable[str], target: Path) -> list[Path]:
+        """Download packages (`NAME` or `NAME=VERSION`) to an empty directory."""
+        self.run("apt-get", "download", "-q", *_as_this_user(), *packages, cwd=target, timeout_s=_DOWNLOAD_TIMEOUT_S)
+        return sorted(target.glob("*.deb"))
+
+    def run(self, program: str, *arguments: str, cwd: Path | None = None, timeout_s: int = _TIMEOUT_S) -> str:
         command = [program, *self.options, *arguments]
         try:
             done = subprocess.run(
-                command, capture_output=True, text=True, errors="replace", cwd=cwd, timeout=_TIMEOUT_S, check=False
+                command, capture_output=True, text=True, errors="replace", cwd=cwd, timeout=timeout_s, check=False
             )
         except subprocess.TimeoutExpired as error:
-            raise GuestError(f"{' '.join(command)}: not done within {_TIMEOUT_S} s") from error
+            raise GuestError(f"{' '.join(command)}: not done within {timeout_s} s") from error
         if done.returncode != 0:
             raise GuestError(f"{' '.join(command)}: {_last_line(done.stderr)}")
         return done.stdout
@@ -124,8 +130,7 @@ def _download(apt: _Apt, package: str) -> Kernel:
     target = cache.directory("packages")
     parts = _parts(package, apt.names())
     with tempfile.TemporaryDirectory(prefix=".partial-", dir=target) as partial:
-        apt.run("apt-get", "download", "-q", *_as_this_user(), *parts, cwd=Path(partial))
-        fetched = sorted(Path(partial).glob("*.deb"))
+        fetched = apt.download(parts, Path(partial))
         from_packages(fetched)  # which refuses what is no kernel before it is kept
         return from_packages(path.rename(target / path.name) for path in fetched)
 
@@ -141,19 +146,20 @@ def _parts(package: str, known: set[str]) -> list[str]:
 
 
 @contextmanager
-def other_release(suite: str) -> Iterator[_Apt]:
-    """Programs of apt with separate state; their only source is another suite on this system's Debian mirror."""
+def other_release(*suites: str) -> Iterator[_Apt]:
+    """Programs of apt with separate state; their only source are other suites on this system's Debian mirror."""
     with tempfile.TemporaryDirectory(prefix="bufferscope-apt-") as directory:
-        yield _with_own_state(suite, Path(directory))
+        yield _with_own_state(suites, Path(directory))
 
 
-def _with_own_state(suite: str, state: Path) -> _Apt:
+def _with_own_state(suites: Iterable[str], state: Path) -> _Apt:
     for directory in ("lists/partial", "cache/archives/partial"):
         (state / directory).mkdir(parents=True)
     (state / "status").touch()
     sources = state / "sources.list"
     signed = f"[signed-by={_KEYRING}] " if _KEYRING.exists() else ""
-    sources.write_text("".join(f"deb {signed}{mirror} {suite} main\n" for mirror in _debian_mirrors()))
+    mirrors = _debian_mirrors()
+    sources.write_text("".join(f"deb {signed}{mirror} {suite} main\n" for suite in suites for mirror in mirrors))
     options = {
         "Dir::Etc::sourcelist": sources,
         "Dir::Etc::sourceparts": "-",

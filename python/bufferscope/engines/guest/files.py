@@ -9,7 +9,7 @@ import tarfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol
 
 from bufferscope.engines.guest.compression import decompressed
 from bufferscope.engines.guest.errors import GuestError
@@ -38,7 +38,7 @@ class PackageFiles:
         self._packages: dict[str, Path] = {}
         for package in packages:
             # The archive stays open and in memory as long as files may be read from it.
-            with _damage(package):
+            with damage(package):
                 archive = tarfile.open(fileobj=io.BytesIO(_data_archive(package)), mode="r:")  # noqa: SIM115
                 for member in archive:
                     if member.isfile():
@@ -49,11 +49,15 @@ class PackageFiles:
         return sorted(self._members)
 
     def read(self, name: str) -> bytes:
+        with damage(name):
+            return self.opened(name).read()
+
+    def opened(self, name: str) -> IO[bytes]:
+        """One of `names`, to be read piece by piece."""
         archive, member = self._members[name]
-        with _damage(name):
-            content = archive.extractfile(member)
-            assert content is not None, f"{name} is a regular file"
-            return content.read()
+        content = archive.extractfile(member)
+        assert content is not None, f"{name} is a regular file"
+        return content
 
     def holding(self, prefixes: tuple[str, ...]) -> tuple[Path, ...]:
         """The packages with files whose names begin like this."""
@@ -85,8 +89,14 @@ class DirectoryFiles:
             ) from error
 
 
+def unpack(package: Path, target: Path) -> None:
+    """Unpack the files of a Debian package, links included, below a directory."""
+    with damage(package), tarfile.open(fileobj=io.BytesIO(_data_archive(package)), mode="r:") as archive:
+        archive.extractall(target, filter="data")
+
+
 @contextmanager
-def _damage(where: object) -> Iterator[None]:
+def damage(where: object) -> Iterator[None]:
     """Turn the errors that a damaged archive causes into a `GuestError` that names the archive."""
     try:
         yield

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from bufferscope.engines.guest import cache
+from bufferscope.engines.guest import cache, extra_modules
 from bufferscope.engines.guest.errors import GuestError
 from bufferscope.engines.guest.initramfs import Initramfs
 from bufferscope.engines.guest.kernels import Kernel
@@ -110,7 +110,9 @@ def _programs(agent: Path) -> Initramfs:
 
 
 def _identity(kernel: Kernel, root: Initramfs) -> str:
-    return sha256(f"{FORMAT}\n{kernel.identity()}\n".encode() + root.archive()).hexdigest()[:16]
+    identity = kernel.identity()
+    extra = "".join(f"{sha256(module).hexdigest()}\n" for module in extra_modules.built(identity).values())
+    return sha256(f"{FORMAT}\n{identity}\n{extra}".encode() + root.archive()).hexdigest()[:16]
 
 
 def _add_agent(root: Initramfs, agent: Path) -> None:
@@ -120,7 +122,7 @@ def _add_agent(root: Initramfs, agent: Path) -> None:
 
 
 def _write(directory: Path, kernel: Kernel, root: Initramfs, *, furnished: bool) -> None:
-    selection = select(kernel.files, kernel.release)
+    selection = select(kernel.files, kernel.release, extra_modules.of(kernel))
     _add_modules(root, selection)
     with cache.new_directory(directory) as partial:
         (partial / "vmlinuz").write_bytes(kernel.image())

@@ -5,7 +5,7 @@ depmod reads them: from each module's `.modinfo` section.
 """
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from bufferscope._core import QDISCS
@@ -53,23 +53,27 @@ class Selection:
     """Modules of `WANTED` that this kernel does not have."""
 
 
-def select(files: Files, release: str) -> Selection:
-    """The modules of kernel `release` that a guest loads; raises `GuestError` if required ones are missing."""
-    tree = _Tree(files, release)
+def select(files: Files, release: str, extra: Mapping[str, bytes] | None = None) -> Selection:
+    """The modules of kernel `release` that a guest loads; raises `GuestError` if required ones are missing.
+
+    `extra` are modules for this kernel that it does not come with, by name.
+    """
+    tree = _Tree(files, release, extra or {})
     order: dict[str, Module] = {}
     missing = [name for name in (*REQUIRED, *WANTED) if not tree.has(name)]
     if fatal := [name for name in missing if name in REQUIRED]:
         raise GuestError(f"kernel {release} has no {', '.join(fatal)}: choose another with --kernel or --deb")
     for name in (*REQUIRED, *WANTED):
-        if name in tree.paths:
+        if name in tree.paths or name in tree.extra:
             tree.visit(name, order)
     builtin = tuple(name for name in (*REQUIRED, *WANTED) if name in tree.builtin)
     return Selection(tuple(order.values()), builtin, tuple(missing))
 
 
 class _Tree:
-    def __init__(self, files: Files, release: str) -> None:
+    def __init__(self, files: Files, release: str, extra: Mapping[str, bytes]) -> None:
         self._files = files
+        self.extra = extra
         top = f"lib/modules/{release}/"
         names = [name for name in files.names() if name.startswith(top)]
         # Modules in `updates` and `weak-updates` replace those in `kernel`; a package has only `kernel`.
@@ -82,13 +86,15 @@ class _Tree:
             raise GuestError(f"no modules of kernel {release}: {top} is missing")
 
     def has(self, name: str) -> bool:
-        return name in self.paths or name in self.builtin
+        return name in self.paths or name in self.builtin or name in self.extra
 
     def visit(self, name: str, order: dict[str, Module]) -> None:
         """Append `name` to `order` after everything it depends on."""
         if name in order or name in self.builtin:
             return
         path = self.paths.get(name)
+        if path is None and name in self.extra:
+            path = f"{name}.ko"
         if path is None:
             raise GuestError(f"a wanted module depends on {name}, which this kernel does not have")
         if name in self._under_way:
@@ -96,7 +102,7 @@ class _Tree:
         if len(self._under_way) == _DEEPEST:
             raise GuestError(f"{path} is needed by a chain of more than {_DEEPEST} modules")
         self._under_way.add(name)
-        content = decompressed(path, self._files.read(path))
+        content = self.extra[name] if name not in self.paths else decompressed(path, self._files.read(path))
         for needed in dependencies(content, path):
             self.visit(needed, order)
         self._under_way.remove(name)
@@ -113,6 +119,24 @@ def dependencies(content: bytes, path: str) -> list[str]:
         elif key == "softdep":
             needed += _soft_dependencies(value)
     return [_module_name(name) for name in needed if name]
+
+
+def comes_with(files: Files, release: str, name: str) -> bool:
+    """Whether kernel `release` has this module without an extra one."""
+    return _Tree(files, release, {}).has(name)
+
+
+def version_magic(content: bytes, path: str) -> str:
+    """The kernel for which a module is compiled, and how; the kernel refuses a module with another one."""
+    entries = (entry.partition("=") for entry in _modinfo(content, path))
+    return next((value for key, _, value in entries if key == "vermagic"), "")
+
+
+def usual_magic(files: Files, release: str) -> str:
+    """The version magic of the modules that kernel `release` comes with."""
+    tree = _Tree(files, release, {})
+    path = tree.paths[min(tree.paths)]
+    return version_magic(decompressed(path, files.read(path)), path)
 
 
 def _soft_dependencies(value: str) -> Iterable[str]:

@@ -34,6 +34,7 @@ fn the_defaults_are_those_of_the_kernel() {
         split_gso: true,
     };
     assert_eq!(loaded("").unwrap(), expected);
+    assert_eq!(Dualpi2::default(), expected);
 }
 
 /// RFC 9332, appendix A.1: alpha = 0.1 * Tupdate / RTT_max^2 and beta = 0.3 / RTT_max, with Tupdate = min(RTT_typ,
