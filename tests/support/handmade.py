@@ -33,6 +33,8 @@ SCHEMAS: dict[str, dict[str, type[pl.DataType]]] = {
     "queues": {"t_ns": pl.Int64, "port": pl.String, "layer": pl.String, "packets": pl.Int64, "bytes": pl.Int64,
                "dropped": pl.Int64, "marked": pl.Int64, "sent_packets": pl.Int64, "sent_bytes": pl.Int64,
                "airtime_ns": pl.Int64, "transmissions": pl.Int64, "limit_bytes": pl.Int64, "inflight_bytes": pl.Int64},
+    "flow_queues": {"t_ns": pl.Int64, "port": pl.String, "queue": pl.Int64, "flow": pl.String, "packets": pl.Int64,
+                    "bytes": pl.Int64},
     "drops": {"t_ns": pl.Int64, "port": pl.String, "layer": pl.String, "flow": pl.String, "bytes": pl.Int64,
               "reason": pl.String, "observed": pl.String},
     "transfers": {"traffic": pl.String, "flow": pl.String, "started_ns": pl.Int64, "finished_ns": pl.Int64,

@@ -16,6 +16,7 @@ mod capture;
 mod cards;
 mod drop_counters;
 mod error;
+mod flow_queues;
 mod kernel;
 mod network;
 mod output;

@@ -12,6 +12,7 @@ use nix::net::if_::if_nametoindex;
 
 use crate::cards::{Arrived, Gauge};
 use crate::drop_counters::{self, DropCounters};
+use crate::flow_queues::{self, Schedule};
 use crate::traffic::RunContext;
 use crate::warnings::Warnings;
 use crate::wire_check::{Seen, WireCheck};
@@ -20,6 +21,7 @@ use crate::wire_check::{Seen, WireCheck};
 #[derive(Debug)]
 pub(crate) struct Sampler {
     hosts: Vec<Host>,
+    flow_queues: Schedule,
 }
 
 /// The ports of one namespace.
@@ -43,6 +45,8 @@ struct Port {
     boost: Option<Tokens>,
     /// The disciplines inside its own.
     inner: Vec<Inner>,
+    /// Whether any of these disciplines has flow queues.
+    separates_flows: bool,
     /// Counts what has left its ring, if it has one.
     gauge: Option<Gauge>,
 }
@@ -88,20 +92,26 @@ impl Sampler {
                 check: wire_check(scenario_port(context.scenario, port.link_direction), context.scenario),
                 boost: Tokens::of(scenario_port(context.scenario, port.link_direction)),
                 inner: port.inner.iter().map(Inner::new).collect(),
+                separates_flows: scenario_port(context.scenario, port.link_direction).queue.separates_flows(),
                 gauge: port.ring.map(|ring| context.network.cards.gauge(ring)).transpose()?,
             });
         }
-        Ok(Self { hosts })
+        Ok(Self { hosts, flow_queues: Schedule::of(context.scenario) })
     }
 
-    /// Records the current contents of every port.
-    pub(crate) fn sample(&mut self, context: &mut RunContext<'_>) -> io::Result<()> {
+    /// Records the current contents of every port in a sample that was due at this time.
+    pub(crate) fn sample(&mut self, due_ns: u64, context: &mut RunContext<'_>) -> io::Result<()> {
+        let with_flow_queues = self.flow_queues.take(due_ns);
         for Host { netlink, ports, .. } in &mut self.hosts {
             for port in ports {
                 let t_ns = context.now_ns();
                 let stats = qdisc_stats::read_one(netlink, port.interface, LEAF_HANDLE)?;
                 let inner = port.read_inner(netlink)?;
                 port.record(t_ns, &stats, &inner, context)?;
+                if with_flow_queues && port.separates_flows && stats.packets > 0 {
+                    let inner = port.inner.iter().map(|inner| inner.handle);
+                    flow_queues::record(t_ns, (port.name, port.interface), inner, netlink, context)?;
+                }
             }
         }
         Ok(())

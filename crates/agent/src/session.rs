@@ -188,7 +188,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
     /// have an interval of their own. The last sample is taken at the end of the scenario.
     fn sample(&mut self, due_ns: u64) -> io::Result<()> {
         let now_ns = self.context.now_ns();
-        self.sampler.sample(&mut self.context)?;
+        self.sampler.sample(due_ns, &mut self.context)?;
         self.wire_losses.sample(&mut self.context)?;
         if self.flow_sampling.is_none() {
             self.traffic.sample(&mut self.context)?;

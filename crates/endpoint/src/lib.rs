@@ -4,6 +4,7 @@
 
 pub mod byte_limits;
 pub mod bytes;
+pub mod class_stats;
 pub mod clock;
 pub mod cpu;
 pub mod datagram;

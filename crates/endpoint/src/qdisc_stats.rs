@@ -79,7 +79,7 @@ pub fn read_root(netlink: &mut Netlink, interface: u32) -> io::Result<QdiscStats
 }
 
 /// `struct tcmsg`: family and padding, then the device, the handle, the parent, and a word that is 0 here.
-fn question(interface: u32, handle: u32, parent: u32) -> [u8; TCMSG_BYTES] {
+pub(crate) fn question(interface: u32, handle: u32, parent: u32) -> [u8; TCMSG_BYTES] {
     let mut question = [0; TCMSG_BYTES];
     question[4..8].copy_from_slice(&interface.to_ne_bytes());
     question[8..12].copy_from_slice(&handle.to_ne_bytes());
@@ -97,18 +97,18 @@ pub fn read(netlink: &mut Netlink, mut each: impl FnMut(QdiscStats)) -> io::Resu
     })
 }
 
-/// A discipline's message, with its own statistics still as bytes.
+/// The message of a discipline, or of one of its classes, with its own statistics still as bytes.
 #[derive(Debug, Default)]
-struct Parts<'a> {
-    stats: QdiscStats,
-    kind: &'a [u8],
+pub(crate) struct Parts<'a> {
+    pub(crate) stats: QdiscStats,
+    pub(crate) kind: &'a [u8],
     own: &'a [u8],
     /// Whether the message has the queue's length.
-    has_queue: bool,
+    pub(crate) has_queue: bool,
 }
 
 impl<'a> Parts<'a> {
-    fn of(payload: &'a [u8]) -> Result<Self, Malformed> {
+    pub(crate) fn of(payload: &'a [u8]) -> Result<Self, Malformed> {
         let cut = Malformed("a qdisc's message is cut off");
         let mut parts = Parts::default();
         parts.stats.interface = read_u32(payload, 4).ok_or(cut)?;

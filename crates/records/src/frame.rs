@@ -10,7 +10,7 @@ use crate::Table;
 
 /// Version of the protocol: of the frames with their contents, and of the requests that they answer. Raise it with
 /// every change that the other side would misread.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// The largest length of a frame: a batch has only a few thousand rows, so data that claims more is not a frame.
 const LONGEST_BYTES: u32 = 1 << 28;

@@ -35,8 +35,8 @@ pub use parquet_sink::ParquetSink;
 pub use partition::{Partition, RunOfPartition};
 pub use recorder::Recorder;
 pub use rows::{
-    CapacityRow, Datagrams, DropRow, EstimateRow, FlowRow, HopRow, OneWayRow, ProbeRow, QueueRow, RetransmissionRow,
-    RoundTripRow, SojournRow, StageRow, TransferRow,
+    CapacityRow, Datagrams, DropRow, EstimateRow, FlowQueueRow, FlowRow, HopRow, OneWayRow, ProbeRow, QueueRow,
+    RetransmissionRow, RoundTripRow, SojournRow, StageRow, TransferRow,
 };
 pub use schema::{schema, words};
 pub use sink::{MemorySink, RecordsError, RowCounts, Sink};

@@ -4,10 +4,10 @@ use arrow_array::RecordBatch;
 
 use crate::names::{Name, Names};
 use crate::rows::{
-    CapacityColumns, CapacityRow, Columns, DropColumns, DropRow, EstimateColumns, EstimateRow, FlowColumns, FlowRow,
-    HopColumns, HopRow, OneWayColumns, OneWayRow, ProbeColumns, ProbeRow, QueueColumns, QueueRow,
-    RetransmissionColumns, RetransmissionRow, RoundTripColumns, RoundTripRow, Row, SojournColumns, SojournRow,
-    StageColumns, StageRow, TransferColumns, TransferRow,
+    CapacityColumns, CapacityRow, Columns, DropColumns, DropRow, EstimateColumns, EstimateRow, FlowColumns,
+    FlowQueueColumns, FlowQueueRow, FlowRow, HopColumns, HopRow, OneWayColumns, OneWayRow, ProbeColumns, ProbeRow,
+    QueueColumns, QueueRow, RetransmissionColumns, RetransmissionRow, RoundTripColumns, RoundTripRow, Row,
+    SojournColumns, SojournRow, StageColumns, StageRow, TransferColumns, TransferRow,
 };
 use crate::{RecordsError, Sink, Table, Tables, schema};
 
@@ -26,6 +26,7 @@ pub struct Recorder<S: Sink + ?Sized> {
     probes: ProbeColumns,
     flows: FlowColumns,
     queues: QueueColumns,
+    flow_queues: FlowQueueColumns,
     drops: DropColumns,
     transfers: TransferColumns,
     sojourns: SojournColumns,
@@ -47,6 +48,7 @@ impl<S: Sink> Recorder<S> {
             probes: Default::default(),
             flows: Default::default(),
             queues: Default::default(),
+            flow_queues: Default::default(),
             drops: Default::default(),
             transfers: Default::default(),
             sojourns: Default::default(),
@@ -71,6 +73,7 @@ impl<S: Sink> Recorder<S> {
         self.output.flush(&mut self.probes);
         self.output.flush(&mut self.flows);
         self.output.flush(&mut self.queues);
+        self.output.flush(&mut self.flow_queues);
         self.output.flush(&mut self.drops);
         self.output.flush(&mut self.transfers);
         self.output.flush(&mut self.sojourns);
@@ -113,6 +116,11 @@ impl<S: Sink + ?Sized> Recorder<S> {
     /// One sample of a layer of a port.
     pub fn queue(&mut self, row: QueueRow) {
         self.output.push(&mut self.queues, row);
+    }
+
+    /// One sample of the packets in a flow queue.
+    pub fn flow_queue(&mut self, row: FlowQueueRow) {
+        self.output.push(&mut self.flow_queues, row);
     }
 
     /// One packet dropped or marked.
@@ -188,6 +196,7 @@ impl<S: Sink + ?Sized> Recorder<S> {
             Table::Probes => self.output.batch(&self.probes),
             Table::Flows => self.output.batch(&self.flows),
             Table::Queues => self.output.batch(&self.queues),
+            Table::FlowQueues => self.output.batch(&self.flow_queues),
             Table::Drops => self.output.batch(&self.drops),
             Table::Transfers => self.output.batch(&self.transfers),
             Table::Sojourns => self.output.batch(&self.sojourns),

@@ -253,6 +253,26 @@ row! {
 }
 
 row! {
+    /// One sample of a flow queue that holds packets. An engine that sees the packets has a row for each flow in the
+    /// queue, so two rows with the same time, port and queue are two flows that share it.
+    FlowQueueRow as FlowQueueColumns in FlowQueues {
+        /// When the sample was taken.
+        t_ns: u64,
+        /// The port.
+        port: Name,
+        /// The number of the queue, which is that of its class in `tc -s class`. In an inner discipline, the upper 16
+        /// bits are the number of that discipline, counted from 1.
+        queue: u64,
+        /// The flow that the packets belong to, `ping/1` for those of a ping; `None` if the engine sees only the queue.
+        flow: Option<Name>,
+        /// Packets queued.
+        packets: u64,
+        /// Bytes queued, link-layer overhead included.
+        bytes: u64,
+    }
+}
+
+row! {
     /// One packet dropped or marked.
     DropRow as DropColumns in Drops {
         /// When it happened. For a drop derived from a counter, when the sample that found it was taken.

@@ -6,8 +6,8 @@ use arrow_schema::{Schema, SchemaRef};
 use bufferscope_scenario::Table;
 
 use crate::rows::{
-    CapacityRow, DropRow, EstimateRow, FlowRow, HopRow, OneWayRow, ProbeRow, QueueRow, RetransmissionRow, RoundTripRow,
-    Row, SojournRow, StageRow, TransferRow,
+    CapacityRow, DropRow, EstimateRow, FlowQueueRow, FlowRow, HopRow, OneWayRow, ProbeRow, QueueRow, RetransmissionRow,
+    RoundTripRow, Row, SojournRow, StageRow, TransferRow,
 };
 
 /// Calls a function of a table's type of row.
@@ -17,6 +17,7 @@ macro_rules! of_table {
             Table::Probes => ProbeRow::$function(),
             Table::Flows => FlowRow::$function(),
             Table::Queues => QueueRow::$function(),
+            Table::FlowQueues => FlowQueueRow::$function(),
             Table::Drops => DropRow::$function(),
             Table::Transfers => TransferRow::$function(),
             Table::Sojourns => SojournRow::$function(),

@@ -35,6 +35,9 @@ pub type NodeIndex = u16;
 /// Index of a link in [`Scenario::links`].
 pub type LinkIndex = u16;
 
+/// Time between two samples of the flow queues, at least: the kernel answers with a message for each of them.
+const FLOW_QUEUES_EVERY_NS: u64 = 100_000_000;
+
 /// A network with its traffic, a *point* of an experiment: what an engine runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Scenario {
@@ -42,7 +45,8 @@ pub struct Scenario {
     pub duration_ns: u64,
     /// Metrics ignore what happened before this time.
     pub warmup_ns: u64,
-    /// Time between two samples of `queues`, and of `flows` unless `flows_interval_ns` says otherwise.
+    /// Time between two samples of `queues`, and of `flows` unless `flows_interval_ns` says otherwise. Flow queues are
+    /// sampled with every n-th sample of `queues`, 100 ms or more apart.
     pub sample_interval_ns: u64,
     /// Time between two samples of `flows`, if it is not the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,6 +78,7 @@ impl Scenario {
     pub fn sampled_every_ns(&self, table: Table) -> Option<u64> {
         let interval_ns = match table {
             Table::Queues => self.sample_interval_ns,
+            Table::FlowQueues => FLOW_QUEUES_EVERY_NS.next_multiple_of(self.sample_interval_ns),
             Table::Flows => self.flows_interval_ns.unwrap_or(self.sample_interval_ns),
             Table::Probes
             | Table::Drops

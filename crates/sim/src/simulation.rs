@@ -77,8 +77,9 @@ pub struct Simulation<S: Sink> {
     connections: Connections,
     sources: TrafficSources,
     slots: TimerSlots,
-    /// When queues and flows are sampled.
+    /// When queues, flow queues and flows are sampled.
     queues: Cadence,
+    flow_queues: Cadence,
     flows: Cadence,
     /// The duration is over; only the answers to probes are awaited.
     lingering: bool,
@@ -145,7 +146,8 @@ impl<S: Sink> Simulation<S> {
         net.events.schedule_first(slots.second(), SECOND_NS);
         let sources = TrafficSources::new(&scenario, seed, slots, &mut net, &mut recording);
         let connections = Connections::new(slots);
-        let [queues, flows] = [Table::Queues, Table::Flows].map(|table| Cadence::new(&scenario, table));
+        let [queues, flow_queues, flows] =
+            [Table::Queues, Table::FlowQueues, Table::Flows].map(|table| Cadence::new(&scenario, table));
         Ok(Self {
             asked: Box::new(scenario.clone()),
             scenario: Box::new(scenario),
@@ -158,6 +160,7 @@ impl<S: Sink> Simulation<S> {
             sources,
             slots,
             queues,
+            flow_queues,
             flows,
             lingering: false,
             events: 0,
@@ -352,12 +355,15 @@ impl<S: Sink> Simulation<S> {
         if self.queues.take(now_ns) {
             self.net.sample_queues(&mut self.recording);
         }
+        if self.flow_queues.take(now_ns) {
+            self.net.sample_flow_queues(&mut self.recording);
+        }
         if self.flows.take(now_ns) {
             self.sample_flows(now_ns, on_progress)?;
         }
         let duration_ns = self.scenario.duration_ns;
         if now_ns < duration_ns {
-            let next = [self.queues.next_ns, self.flows.next_ns, Some(duration_ns)];
+            let next = [self.queues.next_ns, self.flow_queues.next_ns, self.flows.next_ns, Some(duration_ns)];
             let next_ns = next.into_iter().flatten().min().expect("the end is among them");
             self.net.events.schedule_first(self.slots.sampler(), next_ns);
         } else {

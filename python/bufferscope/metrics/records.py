@@ -61,6 +61,10 @@ class RunRecords(Protocol):
         """One row per sample of a layer of a port: `t_ns, port, layer, packets, bytes, dropped, marked, sent_...`."""
 
     @property
+    def flow_queues(self) -> pl.DataFrame:
+        """One row per sample of a flow queue with packets: `t_ns, port, queue, flow` (null: unknown)`, ...`."""
+
+    @property
     def drops(self) -> pl.DataFrame:
         """One row per packet dropped or marked: `t_ns, port, layer, flow, bytes, reason`."""
 

@@ -8,7 +8,7 @@ that is the default. They check nothing at run time: of a scenario that comes wi
 
 from typing import Literal, NotRequired, TypedDict
 
-Table = Literal["probes", "flows", "queues", "drops", "transfers", "sojourns", "capacity", "estimates"]
+Table = Literal["probes", "flows", "queues", "flow_queues", "drops", "transfers", "sojourns", "capacity", "estimates"]
 """A table of a run's records."""
 
 
@@ -1170,7 +1170,9 @@ class Scenario(TypedDict):
     warmup_ns: int
     """Metrics ignore what happened before this time."""
     sample_interval_ns: int
-    """Time between two samples of `queues`, and of `flows` unless `flows_interval_ns` says otherwise."""
+    """Time between two samples of `queues`, and of `flows` unless `flows_interval_ns` says otherwise. Flow queues are
+    sampled with every n-th sample of `queues`, 100 ms or more apart.
+    """
     flows_interval_ns: NotRequired[int]
     """Time between two samples of `flows`, if it is not the same."""
     record: NotRequired[list[Table]]

@@ -253,6 +253,11 @@ class Result:
         return self.scan("queues").collect()
 
     @cached_property
+    def flow_queues(self) -> "pl.DataFrame":
+        """Every run's `Run.flow_queues`."""
+        return self.scan("flow_queues").collect()
+
+    @cached_property
     def drops(self) -> "pl.DataFrame":
         """Every run's `Run.drops`."""
         return self.scan("drops").collect()

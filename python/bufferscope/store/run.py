@@ -117,6 +117,11 @@ class BaseRun(ABC):
         return self._table("queues")
 
     @cached_property
+    def flow_queues(self) -> "pl.DataFrame":
+        """One row for each sample of a flow queue with packets; `flow` is null if the engine does not know it."""
+        return self._table("flow_queues")
+
+    @cached_property
     def drops(self) -> "pl.DataFrame":
         """One row for each packet dropped or marked."""
         return self._table("drops")

@@ -15,6 +15,8 @@ pub enum Table {
     Flows,
     /// One row per sample of a port's queue.
     Queues,
+    /// One row per sample of a flow queue that holds packets, in a discipline with flow queueing.
+    FlowQueues,
     /// One row per packet dropped or marked.
     Drops,
     /// One row per object fetched or sent.
@@ -44,10 +46,11 @@ pub enum Table {
 
 impl Table {
     /// Every table, in the order in which documentation and run directories list them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Probes,
         Self::Flows,
         Self::Queues,
+        Self::FlowQueues,
         Self::Drops,
         Self::Transfers,
         Self::Sojourns,
@@ -62,10 +65,11 @@ impl Table {
 
     /// The tables that a run of an experiment records, in the same order. The others are of captures and of live
     /// measurements.
-    pub const RECORDED: [Self; 8] = [
+    pub const RECORDED: [Self; 9] = [
         Self::Probes,
         Self::Flows,
         Self::Queues,
+        Self::FlowQueues,
         Self::Drops,
         Self::Transfers,
         Self::Sojourns,
@@ -75,7 +79,7 @@ impl Table {
 
     /// Whether a run without a row of this table has no file of it either. Every run has a file of each other table.
     pub fn is_optional(self) -> bool {
-        matches!(self, Self::Hops | Self::Stages)
+        matches!(self, Self::FlowQueues | Self::Hops | Self::Stages)
     }
 
     /// Its name; its file is `<name>.parquet`.
@@ -84,6 +88,7 @@ impl Table {
             Self::Probes => "probes",
             Self::Flows => "flows",
             Self::Queues => "queues",
+            Self::FlowQueues => "flow_queues",
             Self::Drops => "drops",
             Self::Transfers => "transfers",
             Self::Sojourns => "sojourns",

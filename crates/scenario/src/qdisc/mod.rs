@@ -363,6 +363,11 @@ impl Qdisc {
         is_shaped && self.all().iter().skip(1).all(|inner| !inner.kind().holds_back)
     }
 
+    /// Whether it, or a discipline inside it, gives each flow a queue.
+    pub fn separates_flows(&self) -> bool {
+        self.all().into_iter().any(|qdisc| qdisc.kind().queues == Queues::PerFlow)
+    }
+
     /// Whether it paces the TCP connections of the host whose packets it sends.
     pub fn paces(&self) -> bool {
         self.all().into_iter().any(|qdisc| matches!(qdisc, Self::Fq(fq) if fq.pacing))

@@ -1,6 +1,8 @@
 //! Rows of the records about the ports: the rates of their links, and what is in each of their layers.
 
-use bufferscope_records::{CapacityRow, Layer, Name, QueueRow};
+use std::collections::BTreeMap;
+
+use bufferscope_records::{CapacityRow, FlowQueueRow, Layer, Name, QueueRow};
 use bufferscope_scenario::RateStep;
 
 use super::Network;
@@ -41,6 +43,29 @@ impl Network {
             }
         }
         self.work += self.ports.len() as u64;
+    }
+}
+
+impl Network {
+    /// Samples the flow queues of every port: the packets of each flow in each of them.
+    pub(crate) fn sample_flow_queues(&mut self, recording: &mut AnyRecording<'_>) {
+        let now_ns = self.now();
+        for (index, port) in self.ports.iter().enumerate() {
+            let Some(queue) = &port.queue else { continue };
+            let mut backlogs: BTreeMap<(u64, u32), Backlog> = BTreeMap::new();
+            queue.each_in_flow_queues(&self.pool, &mut |number, packet| {
+                let header = self.pool.header(packet);
+                let backlog = backlogs.entry((number, header.flow)).or_default();
+                backlog.packets += 1;
+                backlog.bytes += u64::from(header.frame_bytes);
+            });
+            let name = recording.port(index as PortIndex);
+            for ((queue, flow), Backlog { packets, bytes }) in backlogs {
+                let flow = Some(self.flows[flow as usize].name);
+                recording.recorder.flow_queue(FlowQueueRow { t_ns: now_ns, port: name, queue, flow, packets, bytes });
+                self.work += packets;
+            }
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! CHOKe and SFQ in whole runs: how they share a link between a flow that answers to drops and one that does not.
 
+use std::collections::BTreeMap;
+
 use crate::common::*;
 use bufferscope_records::{MemorySink, Table};
 
@@ -44,4 +46,40 @@ fn choke_holds_an_unresponsive_flow_down_more_than_red() {
     assert!(share_of_tcp(&choke) > share_of_tcp(&red), "{} and {} %", share_of_tcp(&choke), share_of_tcp(&red));
     let reasons = words(&choke, Table::Drops, "reason");
     assert!(reasons.iter().filter(|reason| *reason == "choke_matched").count() > 100);
+}
+
+/// The flows of each flow queue in each sample of the bottleneck.
+fn shared_queues(sink: &MemorySink) -> Vec<Vec<String>> {
+    let of = |column| numbers(sink, Table::FlowQueues, column);
+    let rows = words(sink, Table::FlowQueues, "port").into_iter().zip(words(sink, Table::FlowQueues, "flow"));
+    let mut flows: BTreeMap<(u64, u64), Vec<String>> = BTreeMap::new();
+    for ((port, flow), place) in rows.zip(of("t_ns").into_iter().zip(of("queue"))) {
+        if port == "r1>h2" {
+            flows.entry(place).or_default().push(flow);
+        }
+    }
+    flows.into_values().collect()
+}
+
+#[test]
+fn the_flows_of_a_flow_queue_are_sampled() {
+    for queue in ["qdisc = 'fq_codel'", "qdisc = 'fq_pie'", "qdisc = 'sfq'", "qdisc = 'cake'", "qdisc = 'fq'"] {
+        let apart = shared_queues(&contended(queue));
+        assert!(apart.len() > 300, "{queue}: {} samples", apart.len());
+        assert!(apart.iter().all(|flows| flows.len() == 1), "{queue}: every flow has a queue of its own");
+        assert!(apart.iter().any(|flows| flows[0] == "bulk/1") && apart.iter().any(|flows| flows[0] == "flood/1"));
+    }
+    for queue in [
+        "qdisc = 'fq_codel', flows = 1",
+        "qdisc = 'tbf', rate = '9mbit', burst = '20kb', limit = '1mb', inner = { qdisc = 'fq_codel', flows = 1 }",
+    ] {
+        let together = shared_queues(&contended(queue));
+        let both = together.iter().filter(|flows| flows.contains(&"bulk/1".to_owned()) && flows.len() > 1).count();
+        assert!(both > 100, "{queue}: {both} samples with both flows in one queue");
+    }
+}
+
+#[test]
+fn a_discipline_without_flow_queues_has_no_samples_of_them() {
+    assert!(numbers(&contended("qdisc = 'codel'"), Table::FlowQueues, "t_ns").is_empty());
 }

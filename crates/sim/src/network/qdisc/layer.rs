@@ -123,6 +123,11 @@ impl QdiscLayer {
         self.qdisc.each_packet(pool, visit);
     }
 
+    /// Passes every packet in a flow queue to `visit`, with a number for the queue.
+    pub(crate) fn each_in_flow_queues(&self, pool: &Pool, visit: &mut dyn FnMut(u64, PacketId)) {
+        self.qdisc.each_in_flow_queues(pool, visit);
+    }
+
     /// When the discipline's timer is due, if it has one.
     pub(crate) fn timer(&self) -> Option<u64> {
         self.qdisc.timer()

@@ -107,6 +107,14 @@ impl Attachment {
     }
 }
 
+/// The number of a flow queue of the inner discipline of that index.
+fn inside(index: usize, queue: u64) -> u64 {
+    /// More than any discipline contains.
+    const CHILDREN: u64 = 1 << 16;
+    let outer = (queue >> 16) * CHILDREN + index as u64 + 1;
+    outer << 16 | queue & 0xffff
+}
+
 /// A queueing discipline of a port.
 trait Discipline: Sized {
     /// Its parameters.
@@ -147,6 +155,10 @@ trait Discipline: Sized {
 
     /// Passes every queued packet to `visit`, including those of inner disciplines.
     fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId));
+
+    /// Passes every packet in a flow queue to `visit`, with a number for the queue. Flow queues have that of their class
+    /// in `tc -s class`, which begins with 1, and those of inner disciplines one of [`inside`].
+    fn each_in_flow_queues(&self, _pool: &Pool, _visit: &mut dyn FnMut(u64, PacketId)) {}
 
     /// Takes over the parameters of `to`, which is empty, as the kernel's `change` does. The queued packets stay if the
     /// kernel keeps them.

@@ -122,6 +122,11 @@ impl Discipline for Cake {
         }
     }
 
+    fn each_in_flow_queues(&self, pool: &Pool, visit: &mut dyn FnMut(u64, PacketId)) {
+        let flows = (1..).zip(self.0.tins.iter().flat_map(|tin| &tin.flows.flows));
+        flows.for_each(|(number, flow)| flow.queue.iter(pool).for_each(|packet| visit(number, packet)));
+    }
+
     fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
         self.0.change(*to.0, pool, events);
     }

@@ -255,6 +255,11 @@ impl Discipline for Fq {
         self.inner.flows.iter().for_each(|flow| flow.queue.iter(pool).for_each(&mut *visit));
     }
 
+    fn each_in_flow_queues(&self, pool: &Pool, visit: &mut dyn FnMut(u64, PacketId)) {
+        let flows = (1..).zip(&self.inner.flows);
+        flows.for_each(|(number, flow)| flow.queue.iter(pool).for_each(|packet| visit(number, packet)));
+    }
+
     fn warning(&self) -> Option<String> {
         let reason = "fq: horizon has no effect in the simulator, where TCP keeps packets back until they are due";
         self.has_short_horizon.then(|| reason.to_owned())

@@ -131,6 +131,10 @@ impl Discipline for FqCodel {
     fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
         self.inner.flows.each_packet(pool, visit);
     }
+
+    fn each_in_flow_queues(&self, pool: &Pool, visit: &mut dyn FnMut(u64, PacketId)) {
+        self.inner.flows.each_in_flow_queues(pool, visit);
+    }
 }
 
 impl Inner {

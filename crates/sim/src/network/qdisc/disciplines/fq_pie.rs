@@ -115,6 +115,10 @@ impl Discipline for FqPie {
         self.flows.each_packet(pool, visit);
     }
 
+    fn each_in_flow_queues(&self, pool: &Pool, visit: &mut dyn FnMut(u64, PacketId)) {
+        self.flows.each_in_flow_queues(pool, visit);
+    }
+
     fn timer(&self) -> Option<u64> {
         Some(self.state.due_ns)
     }

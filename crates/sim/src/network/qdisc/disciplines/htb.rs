@@ -20,7 +20,7 @@ use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
 use crate::network::qdisc::shared::classifier::Classifier;
 use crate::network::qdisc::shared::fifo::tail_drop;
 use crate::network::qdisc::shared::rate::Rate;
-use crate::network::qdisc::{Attachment, Dequeued, Discipline, Qdisc, QdiscEvents};
+use crate::network::qdisc::{Attachment, Dequeued, Discipline, Qdisc, QdiscEvents, inside};
 use crate::network::xmit::Xmit;
 
 mod tree;
@@ -187,6 +187,13 @@ impl Discipline for Htb {
     fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
         self.direct.iter(pool).for_each(&mut *visit);
         self.leaves.iter().flatten().for_each(|leaf| leaf.qdisc.each_packet(pool, visit));
+    }
+
+    fn each_in_flow_queues(&self, pool: &Pool, visit: &mut dyn FnMut(u64, PacketId)) {
+        let leaves = self.leaves.iter().enumerate().filter_map(|(index, leaf)| Some((index, leaf.as_ref()?)));
+        for (index, leaf) in leaves {
+            leaf.qdisc.each_in_flow_queues(pool, &mut |queue, packet| visit(inside(index, queue), packet));
+        }
     }
 
     fn timer(&self) -> Option<u64> {

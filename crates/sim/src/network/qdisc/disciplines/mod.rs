@@ -87,6 +87,13 @@ macro_rules! disciplines {
                 }
             }
 
+            /// Passes every packet in a flow queue to `visit`, with a number for the queue.
+            pub(crate) fn each_in_flow_queues(&self, pool: &Pool, visit: &mut dyn FnMut(u64, PacketId)) {
+                match self {
+                    $(Self::$name(q) => q.each_in_flow_queues(pool, visit),)+
+                }
+            }
+
             /// Does what `tc qdisc replace` does: a discipline of the same kind takes over the parameters of `to`;
             /// otherwise `to` replaces it, and the queued packets are dropped.
             pub(crate) fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {

@@ -32,7 +32,7 @@ use bufferscope_scenario::{self as scenario, Encapsulation, Reason};
 
 pub(in crate::network) use self::settings::Settings;
 use crate::network::pool::{Backlog, PacketId, Pool};
-use crate::network::qdisc::{Attachment, Dequeued, Discipline, Qdisc, QdiscEvents};
+use crate::network::qdisc::{Attachment, Dequeued, Discipline, Qdisc, QdiscEvents, inside};
 use crate::network::segmentation::split_off_first;
 use crate::network::xmit::Xmit;
 use crate::random::{Random, Stream};
@@ -148,6 +148,12 @@ impl Discipline for Netem {
         let all = self.first.iter().chain(&self.in_order).chain(&self.between);
         all.for_each(|waiting| visit(waiting.packet));
         self.inner.iter().for_each(|inner| inner.each_packet(pool, visit));
+    }
+
+    fn each_in_flow_queues(&self, pool: &Pool, visit: &mut dyn FnMut(u64, PacketId)) {
+        if let Some(inner) = &self.inner {
+            inner.each_in_flow_queues(pool, &mut |queue, packet| visit(inside(0, queue), packet));
+        }
     }
 
     /// `netem_change`: packets keep their times. Packets over a lowered limit stay.

@@ -11,7 +11,7 @@ use bufferscope_scenario as scenario;
 
 use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::qdisc::shared::classifier::Classifier;
-use crate::network::qdisc::{Attachment, Dequeued, Discipline, Qdisc, QdiscEvents};
+use crate::network::qdisc::{Attachment, Dequeued, Discipline, Qdisc, QdiscEvents, inside};
 use crate::network::traffic_class::{Ecn, TrafficClass};
 use crate::network::xmit::Xmit;
 
@@ -78,6 +78,12 @@ impl Discipline for Prio {
 
     fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
         self.bands.iter().for_each(|band| band.each_packet(pool, visit));
+    }
+
+    fn each_in_flow_queues(&self, pool: &Pool, visit: &mut dyn FnMut(u64, PacketId)) {
+        for (index, band) in self.bands.iter().enumerate() {
+            band.each_in_flow_queues(pool, &mut |queue, packet| visit(inside(index, queue), packet));
+        }
     }
 
     /// `prio_tune`: bands that remain keep their packets, unless they get another discipline.

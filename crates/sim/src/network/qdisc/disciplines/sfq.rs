@@ -148,6 +148,11 @@ impl Discipline for Sfq {
         }
     }
 
+    fn each_in_flow_queues(&self, pool: &Pool, visit: &mut dyn FnMut(u64, PacketId)) {
+        let slots = self.slots.iter();
+        slots.for_each(|slot| slot.queue.iter(pool).for_each(|packet| visit(u64::from(slot.hash) + 1, packet)));
+    }
+
     fn timer(&self) -> Option<u64> {
         self.perturbation.as_ref().map(|perturbation| perturbation.due_ns)
     }

@@ -16,7 +16,7 @@ use crate::network::pool::{Backlog, PacketId, Pool};
 use crate::network::qdisc::shared::inner::Inner;
 use crate::network::qdisc::shared::rate::Rate;
 use crate::network::qdisc::shared::segments::each_segment;
-use crate::network::qdisc::{Attachment, Dequeued, Discipline, QdiscEvents};
+use crate::network::qdisc::{Attachment, Dequeued, Discipline, QdiscEvents, inside};
 use crate::network::xmit::Xmit;
 
 #[derive(Debug)]
@@ -110,6 +110,10 @@ impl Discipline for Tbf {
 
     fn each_packet(&self, pool: &Pool, visit: &mut dyn FnMut(PacketId)) {
         self.inner.each_packet(pool, visit);
+    }
+
+    fn each_in_flow_queues(&self, pool: &Pool, visit: &mut dyn FnMut(u64, PacketId)) {
+        self.inner.qdisc.each_in_flow_queues(pool, &mut |queue, packet| visit(inside(0, queue), packet));
     }
 
     /// While a packet waits for tokens, the inner discipline is not dequeued.

@@ -182,6 +182,12 @@ impl<S> FlowQueues<S> {
         self.flows.iter().for_each(|flow| flow.queue.iter(pool).for_each(&mut *visit));
     }
 
+    /// Passes every queued packet to `visit`, with the number of its queue, counted from 1.
+    pub(crate) fn each_in_flow_queues(&self, pool: &Pool, visit: &mut dyn FnMut(u64, PacketId)) {
+        let flows = (1..).zip(&self.flows);
+        flows.for_each(|(number, flow)| flow.queue.iter(pool).for_each(|packet| visit(number, packet)));
+    }
+
     /// Number of flows.
     pub(crate) fn len(&self) -> u32 {
         self.flows.len() as u32

@@ -22,7 +22,7 @@ pub(super) struct Slot {
     pub(super) watch: Watch,
     /// Bytes that it may still send in its turn.
     pub(super) allot: i32,
-    hash: u16,
+    pub(super) hash: u16,
     /// The slot whose turn is next, if packets wait here.
     next: Index,
     /// The neighbours in the list of slots of the same length.
