@@ -10,6 +10,7 @@ from bufferscope.analysis.explanation.flow_words import flow_statements
 from bufferscope.analysis.explanation.live import explain_live
 from bufferscope.analysis.explanation.observed import explain_observed
 from bufferscope.analysis.explanation.queue_words import culprit, queue_statements
+from bufferscope.analysis.explanation.sharing_words import sharing_statements
 from bufferscope.analysis.explanation.statement import Explanation, Statement
 from bufferscope.analysis.explanation.verdicts import verdict
 from bufferscope.base.errors import InputError
@@ -89,6 +90,7 @@ def _statements(found: Evidence, diagnosis: Diagnosis) -> Iterator[Statement]:
     yield verdict(found, diagnosis)
     if not found.is_changed:
         yield from queue_statements(found, diagnosis)
+        yield from sharing_statements(found)
         yield from flow_statements(found, diagnosis)
         yield from effects(found)
     if found.missing:
