@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bufferscope.analysis.claims import in_words
 from bufferscope.base.errors import InputError
 from bufferscope.base.fmt import NBSP
 from bufferscope.engines import Engine, engines
@@ -53,6 +54,8 @@ class Claim:
     """Whether both engines give the same verdict."""
     shown_by: tuple[str, ...]
     """The points that show why the measurements lie outside the band, with the measurements there."""
+    apart: tuple[str, ...]
+    """The repetitions in which flows share a flow queue, each in words."""
     differs: bool | None
     """Whether the engines lie further apart than their intervals allow; None if that is unknown."""
 
@@ -170,6 +173,7 @@ def claims(evaluated: Sequence[ExpectationResult]) -> Iterator[Claim]:
             shown_by=tuple(
                 f"{each.shown_by} on {name}" for name, each in zip(names, views, strict=True) if each.shown_by
             ),
+            apart=tuple(f"{in_words(each.engine)}, {one.sentence}" for each in pair for one in each.apart),
             differs=_differ(*pair),
         )
 

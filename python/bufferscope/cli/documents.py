@@ -187,4 +187,13 @@ def _expectation_document(evaluated: ExpectationResult) -> dict[str, object]:
         "verdict": str(evaluated.verdict),
         "reason": evaluated.reason,
         "shown_by": evaluated.shown_by,
+        "apart": [
+            {
+                "seed": each.seed,
+                "measured": None if each.measured is None else finite(each.measured),
+                "judged": each.is_judged,
+                "why": each.why,
+            }
+            for each in evaluated.apart
+        ],
     }

@@ -37,9 +37,9 @@ def export(
         typer.Option(
             "--table",
             metavar="NAME",
-            help="Write this table only: runs, metrics, probes, flows, queues, drops, transfers, sojourns, "
-            "capacity, estimates, round_trips, retransmissions, one_way, hops or stages; may be given several times. "
-            "Default: all.",
+            help="Write this table only: runs, metrics, probes, flows, queues, flow_queues, drops, transfers, "
+            "sojourns, capacity, estimates, round_trips, retransmissions, one_way, hops or stages; may be given "
+            "several times. Default: all.",
             show_default=False,
         ),
     ] = None,

@@ -67,6 +67,8 @@ def print_expectations(
         console().print(Text("Measured: means over repetitions ± half the width of their 95 % confidence interval."))
     for line in notes.lines(made):
         console().print(Text(line))
+    for line in dict.fromkeys(line for told in shown for line in told.apart()):
+        console().print(Text(line))
 
 
 def print_left_out(left_out: Sequence[LeftOut]) -> None:
@@ -239,6 +241,12 @@ class _Told:
         for name, each in self.statement.by_engine.items():
             if reason := left_out.get((self.result.experiment, each.position, name), each.reason):
                 yield reason
+
+    def apart(self) -> Iterator[str]:
+        """The repetitions in which flows share a flow queue."""
+        for name, evaluated in self.statement.by_engine.items():
+            for each in evaluated.apart:
+                yield f"{self.result.experiment}, {self.subject}, {in_words(name)}, {each.sentence}."
 
     @property
     def shown_by(self) -> str:

@@ -59,6 +59,8 @@ class VerdictView:
     why: str
     """The anchor of the verdict's reason; empty without a reason."""
     gauge: Gauge | None
+    apart: tuple[str, ...] = ()
+    """The repetitions in which flows share a flow queue, each in words."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,7 @@ def view(evaluated: "ExpectationResult", anchor: str, why: str = "") -> VerdictV
         shown_by=evaluated.shown_by or "",
         why=why,
         gauge=gauge(low, high, evaluated.measured, evaluated.reach),
+        apart=tuple(each.sentence for each in evaluated.apart),
     )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from bufferscope.base.fmt import margin
 from bufferscope.model.expectations import BandComparison, ExpectationEntry, MetricPosition
+from bufferscope.results.shared import SharedRepetition, which_share
 
 if TYPE_CHECKING:
     from bufferscope.metrics import Estimate, MetricError, Value
@@ -98,6 +99,8 @@ class ExpectationResult:
     """Whether the expectation is about these runs, but their records do not have its metric."""
     position: int | None = None
     """The point's index in the experiment; None if the expectation is about no point of these runs' file."""
+    apart: tuple[SharedRepetition, ...] = ()
+    """Repetitions in which flows share a flow queue by chance."""
     reach: float | None = None
     """Half the width of the 95 % confidence interval of `measured` over the repetitions. Both points' relative
     intervals, taken as independent, make that of a ratio. None with fewer than two runs or a censored one."""
@@ -186,16 +189,41 @@ class _MeasuredPoint:
     share_in: tuple[float, float] | None
     are_members: bool
     """Whether the runs are members of a population. Some of them may lack the metric, because nothing came back."""
+    seeds: Sequence[int] = ()
+    shared: Sequence[str | None] = ()
+    """For each run, which flows share a flow queue in it; None if none do. Empty for members of a population."""
+
+    @property
+    def is_chance(self) -> bool:
+        """Whether flows share a queue in fewer than half of the runs; otherwise, it is a property of the point."""
+        return 0 < 2 * len([why for why in self.shared if why]) < len(self.shared)
+
+    @property
+    def judged(self) -> "Sequence[Value | MetricError]":
+        """What the measurement is made from: without the repetitions in which flows share a queue by chance."""
+        if not self.is_chance:
+            return self.measured
+        return [value for value, why in zip(self.measured, self.shared, strict=True) if not why]
+
+    @property
+    def apart(self) -> Iterator[SharedRepetition]:
+        """The repetitions in which flows share a queue."""
+        if not self.shared:
+            return
+        for value, seed, why in zip(self.measured, self.seeds, self.shared, strict=True):
+            if why:
+                measured = None if isinstance(value, Exception) else value.number
+                yield SharedRepetition(seed, measured, not self.is_chance, why)
 
     @property
     def estimate(self) -> "Estimate":
         from bufferscope.stats.estimate import estimate
 
         numbers = []
-        for value in self.measured:
+        for value in self.judged:
             if not isinstance(value, Exception):
                 numbers.append(value.number)
-            elif not self.are_members or (value is self.measured[-1] and not numbers):
+            elif not self.are_members or (value is self.judged[-1] and not numbers):
                 raise value
         if self.share_in is not None:
             numbers = [float(is_in(self.share_in, number)) for number in numbers]
@@ -227,6 +255,7 @@ class _Runs:
     def __init__(self) -> None:
         self._all: list[Run] = []
         self._groups: dict[str | None, list[Run]] = {}
+        self._shared: list[str | None] | None = None
 
     def add(self, run: "Run") -> None:
         self._all.append(run)
@@ -235,6 +264,14 @@ class _Runs:
     def of(self, group: str | None) -> "Sequence[Run]":
         """Those of a group of the population; all without a group."""
         return self._all if group is None else self._groups.get(group, ())
+
+    def shared(self) -> list[str | None]:
+        """For each run, which flows share a flow queue. Empty for members of a population, which are no repetitions."""
+        if self._all[0].facts.group is not None:
+            return []
+        if self._shared is None:
+            self._shared = [which_share(run) for run in self._all]
+        return self._shared
 
 
 def _evaluate(entry: ExpectationEntry, engine: str, runs: Mapping[int, _Runs]) -> Iterator[ExpectationResult]:
@@ -260,7 +297,14 @@ def _measured(entry: ExpectationEntry, runs: Mapping[int, _Runs]) -> dict[int, _
     values = one_of_each([run for own in chosen.values() for run in own], entry["metric"])
     share_in = _expectation(entry).share_in
     return {
-        position: _MeasuredPoint(own[0].point, [next(values) for _ in own], share_in, own[0].facts.group is not None)
+        position: _MeasuredPoint(
+            own[0].point,
+            [next(values) for _ in own],
+            share_in,
+            own[0].facts.group is not None,
+            [run.seed for run in own],
+            runs[position].shared(),
+        )
         for position, own in chosen.items()
     }
 
@@ -294,19 +338,21 @@ def _compare(
 
     position = comparison["point"]
     chosen = points.get(position)
-    point, size = (chosen.values, len(chosen.measured)) if chosen else (expectation.where, 0)
+    point, size = (chosen.values, len(chosen.judged)) if chosen else (expectation.where, 0)
+    concerned = dict.fromkeys((position, comparison["relative_to"]))
+    apart = tuple(each for key in concerned if key is not None and key in points for each in points[key].apart)
     try:
         measured = _measure(comparison, points)
     except MetricError as error:
         reason = str(error)
         none = Verdict.NOT_APPLICABLE
         return ExpectationResult(
-            expectation, engine, point, None, size, none, reason, unmeasured=True, position=position
+            expectation, engine, point, None, size, none, reason, unmeasured=True, position=position, apart=apart
         )
     if measured is None:
         reason = "a point that it is about has no run"
         return ExpectationResult(
-            expectation, engine, point, None, size, Verdict.NOT_APPLICABLE, reason, position=position
+            expectation, engine, point, None, size, Verdict.NOT_APPLICABLE, reason, position=position, apart=apart
         )
     shown_by = None if is_in(expectation.band, measured.value) else _shown_by(expectation, comparison, points)
     verdict = judge(expectation, measured.value, shown_by is not None)
@@ -314,7 +360,7 @@ def _compare(
     why = expectation.differs if differs else None
     value, reach = measured.value, measured.known_reach
     return ExpectationResult(
-        expectation, engine, point, value, size, verdict, why, shown_by, position=position, reach=reach
+        expectation, engine, point, value, size, verdict, why, shown_by, position=position, reach=reach, apart=apart
     )
 
 
