@@ -118,9 +118,19 @@ def _derived(run: RunRecords, rows: pl.DataFrame, window: Window, known: Mapping
             waiting = _waiting(mine, samples, rate, elsewhere_s)
             others = [_beside(waiting, flow, other, rows) for other, rows in own.items() if other != flow]
             other, together = max(others, key=lambda each: each[1], default=("", 0))
-            if together >= LEAST_SAMPLES and together >= LEAST_SHARE * mine.height:
+            all_samples = _samples(unnamed, str(port), mine)
+            if together >= LEAST_SAMPLES and together >= LEAST_SHARE * all_samples:
                 queues = buckets(known[str(port)].queue)
-                yield Sharing(str(port), flow, other, together / mine.height, queues, is_derived=True)
+                yield Sharing(str(port), flow, other, min(1.0, together / all_samples), queues, is_derived=True)
+
+
+def _samples(rows: pl.DataFrame, port: str, mine: pl.DataFrame) -> int:
+    """The number of samples with packets in a port's flow queues while a connection exists.
+
+    Connections may be sampled more often.
+    """
+    times = rows.filter(pl.col("port") == port)["t_ns"].unique()
+    return int(times.is_between(mine["t_ns"][0], mine["t_ns"][-1]).sum())
 
 
 def _crossing(scenario: Scenario, port: str) -> dict[str, list[str]]:
