@@ -235,7 +235,7 @@ def test_an_export_keeps_hops_apart_without_their_addresses(run: Run, tmp_path: 
 def test_a_run_without_hops_is_exported_without_that_table(tmp_path: Path) -> None:
     simulated = bs.run("ucas-reproduce", {"duration": "1s"}, out=tmp_path).runs[:1]
     names = {file.stem for file in export(simulated, tmp_path / "csv", mask_addresses=True)}
-    assert names == {"runs", "metrics", *bs.TABLES} - {"hops", "stages"}
+    assert names == {"runs", "metrics", *bs.TABLES} - {"flow_queues", "hops", "stages"}
 
 
 def test_events_that_were_kept_are_a_measurement_too(tmp_path: Path) -> None:

@@ -194,6 +194,19 @@ fn a_setting_that_older_kernels_lack_may_be_missing_only_where_they_do_the_same_
     assert!(!is_optional("net.ipv4.ip_forward", "0"));
 }
 
+/// A `tc` that does not know a discipline passes on its name, but no parameters.
+#[test]
+fn dualpi2_with_the_kernels_defaults_needs_no_tc_that_knows_it() {
+    let commands = |keys: &str| {
+        let queue = format!("{{ qdisc = \"dualpi2\"{keys} }}");
+        let script = script(&LAB.replace("{ qdisc = \"pfifo\", limit = \"100p\" }", &queue));
+        let (_, arguments) = script.split_once(" dualpi2").unwrap();
+        arguments.lines().next().unwrap().to_owned()
+    };
+    assert_eq!(commands(""), "");
+    assert!(commands(", any_ect = true").starts_with(" limit 10000 target 15ms "));
+}
+
 #[test]
 fn the_least_segments_of_a_packet_are_a_setting_of_the_kernel() {
     let asking = format!("{LAB}host = [{{ name = \"h1\", tcp = {{ min_tso_segs = 45 }} }}]");

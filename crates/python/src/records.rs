@@ -12,7 +12,7 @@ use bufferscope_records::{
 pub(crate) enum Records<'a> {
     Files(Box<ParquetSink>),
     Partition(RunOfPartition<'a>),
-    Memory(MemorySink),
+    Memory(Box<MemorySink>),
     /// None: they are stored already.
     Nowhere,
 }
@@ -34,7 +34,7 @@ impl<'a> Records<'a> {
     }
 
     pub(crate) fn in_memory() -> Recorder<Self> {
-        Recorder::new(Self::Memory(MemorySink::default()))
+        Recorder::new(Self::Memory(Box::default()))
     }
 
     pub(crate) fn discarded() -> Recorder<Self> {

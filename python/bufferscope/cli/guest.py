@@ -43,10 +43,10 @@ def build(
             help="A kernel package to use; give several if the kernel is packaged in parts.",
         ),
     ] = None,
-    with_: Annotated[
+    module: Annotated[
         ExtraName | None,
         typer.Option(
-            "--with",
+            "--module",
             help="Also compile this module for the kernel, which Debian leaves out (fetches 185 MB, takes minutes).",
         ),
     ] = None,
@@ -54,7 +54,7 @@ def build(
     """Prepare a guest: fetch its kernel if needed, build its image, boot it once and save its state.
 
     Without [bold]--deb[/bold], a kernel already on this machine is used, or one is fetched from Debian with apt (no
-    root needed). [bold]--kernel 7.3 --with dualpi2[/bold] adds DualPI2 to it, compiled from Debian's source of that
+    root needed). [bold]--kernel 7.3 --module dualpi2[/bold] adds DualPI2 to it, compiled from Debian's source of that
     kernel.
     """
     from bufferscope.engines import agent
@@ -63,8 +63,8 @@ def build(
     if kernel is not None and deb:
         raise typer.BadParameter("give --kernel or --deb, not both")
     chosen = guest.packages(deb) if deb else guest.kernel(kernel, _say)
-    if with_ is not None:
-        guest.add_module(chosen, with_, _say)
+    if module is not None:
+        guest.add_module(chosen, module, _say)
     built = guest.build(chosen, agent.program(), _say)
     print(f"Linux {built.release} is ready: bufferscope run EXPERIMENT --engine guest")
 

@@ -93,7 +93,7 @@ def _extra_modules(chosen: Kernel) -> str:
             text += f"; {extra.module} with --kernel {having[-1]}"
         else:
             series = recent[-1].series if recent else RECENT
-            text += f"; `{_BUILD} --kernel {series} --with {extra.name}` adds {extra.module}"
+            text += f"; `{_BUILD} --kernel {series} --module {extra.name}` adds {extra.module}"
     return text
 
 
