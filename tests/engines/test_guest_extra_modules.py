@@ -3,11 +3,9 @@
 The packages are made here, and no compiler is called. `make test-slow` builds the real one.
 """
 
-import io
 import lzma
 import os
 import shutil
-import tarfile
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -49,20 +47,14 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def kernel(tmp_path: Path) -> Kernel:
-    """Linux 7.3 as it is in the cache after it was fetched; all of its modules have its version magic."""
+    """Linux 7.3 in the cache, as fetched. All its modules have the same version magic."""
     directory = tmp_path / "parts"
     directory.mkdir()
     return kernels.adopt(packages.kernel_parts(directory, vermagic=MAGIC).values())
 
 
 def source_package(directory: Path, files: dict[str, bytes]) -> Path:
-    tar = io.BytesIO()
-    with tarfile.open(fileobj=tar, mode="w") as archive:
-        for name, content in files.items():
-            member = tarfile.TarInfo(f"linux-source-7.3/{name}")
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-    inner = {"usr/src/linux-source-7.3.tar.xz": lzma.compress(tar.getvalue())}
+    inner = {"usr/src/linux-source-7.3.tar.xz": lzma.compress(packages.archive("linux-source-7.3", files))}
     return packages.package(directory / f"linux-source-7.3_{VERSION}_all.deb", inner)
 
 

@@ -68,15 +68,21 @@ def kernel_parts(directory: Path, vermagic: str = "") -> dict[str, Path]:
     }
 
 
+def archive(top: str, files: Mapping[str, bytes]) -> bytes:
+    """A tar archive of these files, all below one directory."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as tar:
+        for name, content in files.items():
+            member = tarfile.TarInfo(f"{top}/{name}")
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return made.getvalue()
+
+
 def package(path: Path, files: Mapping[str, bytes], *, compress: bool = True) -> Path:
     """A Debian package of these files."""
-    tar = io.BytesIO()
-    with tarfile.open(fileobj=tar, mode="w") as archive:
-        for name, content in files.items():
-            member = tarfile.TarInfo(f"./{name}")
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-    data = ("data.tar.xz", lzma.compress(tar.getvalue())) if compress else ("data.tar", tar.getvalue())
+    tar = archive(".", files)
+    data = ("data.tar.xz", lzma.compress(tar)) if compress else ("data.tar", tar)
     members = [("debian-binary", b"2.0\n"), ("control.tar", b"odd"), data]
     path.write_bytes(b"!<arch>\n" + b"".join(_member(name, content) for name, content in members))
     return path

@@ -14,11 +14,11 @@ const TCMSG_BYTES: usize = 20;
 /// `TC_H_ROOT`, the parent of a device's own discipline.
 const ROOT: u32 = u32::MAX;
 
-const TCA_KIND: u16 = 1;
-const TCA_STATS2: u16 = 7;
+pub(crate) const TCA_KIND: u16 = 1;
+pub(crate) const TCA_STATS2: u16 = 7;
 const TCA_STATS_BASIC: u16 = 1;
-const TCA_STATS_QUEUE: u16 = 3;
-const TCA_STATS_APP: u16 = 4;
+pub(crate) const TCA_STATS_QUEUE: u16 = 3;
+pub(crate) const TCA_STATS_APP: u16 = 4;
 
 /// Packets dropped and marked since the start, by reason.
 pub type ByReason = [Option<(Reason, u64)>; Kind::MOST_COUNTED];
@@ -170,19 +170,19 @@ fn own_words(kind: &Kind, bytes: &[u8]) -> Result<Vec<u32>, Malformed> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
     use crate::netlink::{messages, push_attribute};
 
-    fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    pub(crate) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
         push_attribute(&mut bytes, kind, value);
         bytes
     }
 
-    fn words(words: &[u32]) -> Vec<u8> {
+    pub(crate) fn words(words: &[u32]) -> Vec<u8> {
         words.iter().flat_map(|word| word.to_ne_bytes()).collect()
     }
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from bufferscope.base.libraries import polars as pl
-from bufferscope.metrics.capacity import Capacity, capacities
+from bufferscope.metrics.capacity import capacities
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.window import Window
 from bufferscope.model.network import (
@@ -97,7 +97,10 @@ def _derived(run: RunRecords, rows: pl.DataFrame, window: Window, known: Mapping
     unnamed = rows.filter(pl.col("flow").is_null())
     if unnamed.is_empty():
         return
-    capacity = capacities(run)
+    rates = {
+        name: capacity.bits(window.start_ns, window.end_ns) / window.seconds
+        for name, capacity in capacities(run).items()
+    }
     held = (
         unnamed.group_by("t_ns", "port")
         .agg(occupied=pl.len(), held_bytes=pl.col("bytes").sum())
@@ -106,16 +109,15 @@ def _derived(run: RunRecords, rows: pl.DataFrame, window: Window, known: Mapping
     )
     columns = ("t_ns", "flow", "inflight_bytes", "srtt_ns", "min_rtt_ns")
     flows = window.rows(run.flows).select(*columns, traffic_of_flow()).sort("t_ns", maintain_order=True)
+    of_flow = flows.partition_by("flow", "traffic", as_dict=True, maintain_order=True)
     for (port,), samples in held.partition_by("port", as_dict=True, maintain_order=True).items():
-        if port not in capacity:
+        if port not in rates:
             continue
         across = _crossing(run.scenario, str(port))
-        of_flow = flows.partition_by("flow", "traffic", as_dict=True, maintain_order=True)
         own = {str(flow): rows for (flow, traffic), rows in of_flow.items() if traffic in across}
         for flow, mine in own.items():
-            elsewhere_s = _elsewhere_s(run, capacity, window, across[mine["traffic"][0]], str(port))
-            rate = capacity[str(port)].bits(window.start_ns, window.end_ns) / window.seconds
-            waiting = _waiting(mine, samples, rate, elsewhere_s)
+            elsewhere_s = _elsewhere_s(run, rates, window, across[mine["traffic"][0]], str(port))
+            waiting = _waiting(mine, samples, rates[str(port)], elsewhere_s)
             others = [_beside(waiting, flow, other, rows) for other, rows in own.items() if other != flow]
             other, together = max(others, key=lambda each: each[1], default=("", 0))
             all_samples = _samples(unnamed, str(port), mine)
@@ -145,12 +147,11 @@ def _crossing(scenario: Scenario, port: str) -> dict[str, list[str]]:
 
 
 def _elsewhere_s(
-    run: RunRecords, capacity: Mapping[str, Capacity], window: Window, round_trip: list[str], port: str
+    run: RunRecords, rates: Mapping[str, float], window: Window, round_trip: list[str], port: str
 ) -> float:
-    """How long packets wait in the other ports of a round trip, on average."""
+    """How long packets wait in the other ports of a round trip, on average; `rates` are in bit/s."""
     rows = window.rows(run.queues).filter(pl.col("port").is_in(round_trip) & (pl.col("port") != port))
     means = rows.group_by("port", "layer").agg(pl.col("bytes").mean())
-    rates = {name: capacity[name].bits(window.start_ns, window.end_ns) / window.seconds for name in capacity}
     waits = (row["bytes"] * 8 / rates[row["port"]] for row in means.iter_rows(named=True) if rates.get(row["port"]))
     return float(sum(waits))
 

@@ -1,23 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::netlink::{messages, push_attribute};
-
-/// From `linux/rtnetlink.h` and `linux/gen_stats.h`.
-const TCA_KIND: u16 = 1;
-const TCA_STATS2: u16 = 7;
-const TCA_STATS_QUEUE: u16 = 3;
-const TCA_STATS_APP: u16 = 4;
-
-fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    push_attribute(&mut bytes, kind, value);
-    bytes
-}
-
-fn words(words: &[u32]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
-}
+use crate::netlink::messages;
+use crate::qdisc_stats::tests::{attribute, words};
+use crate::qdisc_stats::{TCA_KIND, TCA_STATS_APP, TCA_STATS_QUEUE, TCA_STATS2};
 
 /// Class 10:2a3 of an `fq_codel` with the handle 10:, in the layout that Linux 6.1 sends: `struct tcmsg`, the kind, and
 /// the statistics with `struct tc_fq_codel_xstats`.
