@@ -158,7 +158,3 @@ def test_a_mistake_in_the_list_has_a_status_of_its_own(tmp_path: Path, text: str
     done = run("--list", file, tmp_path)
     assert done.returncode == 2
     assert message in done.stderr
-
-
-def test_the_repository_follows_its_own_list() -> None:
-    assert [str(finding) for finding in vocabulary.check(vocabulary.read(LIST), SCRIPTS.parent)] == []

@@ -59,9 +59,10 @@ def use(run: Path) -> None:
     _ = result.metrics, result.expectations
 
 
-def refusal(run: Path) -> str:
+def refusal(run: Path, table: str | None = None) -> str:
+    """How the run is refused, or only this table of it: that takes a tenth of the time."""
     with pytest.raises(bs.StoreError) as error:
-        use(run)
+        getattr(bs.Run(run), table) if table else use(run)
     assert "\n" not in str(error.value)
     return str(error.value)
 
@@ -86,7 +87,7 @@ def test_a_flipped_byte_anywhere_in_a_table_is_found_before_it_is_decoded(
     good = file.read_bytes()
     for position in range(0, len(good), 1 + len(good) // 100):
         file.write_bytes(good[:position] + bytes([good[position] ^ 0x55]) + good[position + 1 :])
-        assert "not what was written" in refusal(run)
+        assert "not what was written" in refusal(run, table)
     assert capfd.readouterr() == ("", "")
 
 
@@ -124,7 +125,7 @@ def test_a_table_cut_anywhere_is_refused(table: str, run: Path) -> None:
     good = file.read_bytes()
     for length in [0, 3, 4, 8, *range(11, len(good), 1 + len(good) // 12), len(good) - 1]:
         file.write_bytes(good[:length])
-        assert f"{table}.parquet: found {length} bytes" in refusal(run)
+        assert f"{table}.parquet: found {length} bytes" in refusal(run, table)
 
 
 def test_a_foreign_table_cut_anywhere_is_refused(foreign: Path) -> None:
@@ -189,8 +190,6 @@ def test_a_key_that_is_missing_or_holds_something_else_is_refused_or_of_no_conse
         assert answer.status in (0, 2), (above, last)
         assert answer.status == 0 or answer.err.count("\n") == 1, (above, last, answer.err)
         refused += answer.status == 2
-        with suppress(bs.StoreError):
-            use(run)
     assert refused > 50
 
 
