@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
@@ -54,7 +55,7 @@ def _declared(kind: Any, tables: set[Any]) -> Iterator[str]:
         if kind in tables:
             return
         tables.add(kind)
-        for key, inner in get_type_hints(kind).items():
+        for key, inner in _hints(kind).items():
             yield f"{kind.__name__}.{key}"
             yield from _declared(inner, tables)
     elif get_origin(kind) is Literal:
@@ -67,7 +68,7 @@ def _declared(kind: Any, tables: set[Any]) -> Iterator[str]:
 def _table(value: object, kind: Any, where: str, open_to_more: tuple[Any, ...]) -> Held:
     if not isinstance(value, dict):
         return _another(value, kind, where)
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     result = Held([f"{where}.{key}: missing" for key in sorted(kind.__required_keys__ - value.keys())])
     for key, item in value.items():
         if key in hints:
@@ -76,6 +77,11 @@ def _table(value: object, kind: Any, where: str, open_to_more: tuple[Any, ...]) 
         elif kind not in open_to_more:
             result.differences.append(f"{where}.{key}: not declared")
     return result
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def _another(value: object, kind: Any, where: str) -> Held:
