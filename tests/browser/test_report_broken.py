@@ -1,4 +1,4 @@
-"""A chart that cannot be drawn: the others are, and it keeps its picture and says why."""
+"""A chart that cannot be drawn: the others are, and it keeps its description or its picture and says why."""
 
 import re
 from pathlib import Path
@@ -16,15 +16,17 @@ pytestmark = pytest.mark.browser
 SPEC = re.compile(r'(<script type="text/plain" class="spec">)[^<]*')
 
 
-def written(directory: Path) -> Path:
+def written(directory: Path, *, stills: bool = False) -> Path:
     """A page with three charts: two over time, which move together, and one beside them."""
     made = run("50p", document=document(figures=["rtt", "queue_length", "rtt_cdf"]))
-    return report.build([stored([made], directory / "results")], directory / "report")
+    return report.build([stored([made], directory / "results")], directory / "report", stills=stills)
 
 
-@pytest.mark.parametrize("broken", [0, 1, 2])
-def test_a_broken_chart_keeps_its_picture_and_stops_no_other(chromium: Browser, tmp_path: Path, broken: int) -> None:
-    path = written(tmp_path)
+@pytest.mark.parametrize(("broken", "stills"), [(0, False), (1, True), (2, False)])
+def test_a_broken_chart_keeps_what_it_had_and_stops_no_other(
+    chromium: Browser, tmp_path: Path, broken: int, stills: bool
+) -> None:
+    path = written(tmp_path, stills=stills)
     text = path.read_text(encoding="utf-8")
     place = list(SPEC.finditer(text))[broken]
     path.write_text(text[: place.end(1)] + "AAAA" + text[place.end() :], encoding="utf-8")
@@ -37,8 +39,8 @@ def test_a_broken_chart_keeps_its_picture_and_stops_no_other(chromium: Browser, 
     )
     failed = page.locator("figure[data-failed]")
     assert page.locator("figure[data-drawn] canvas:visible").count() == 2
-    assert failed.count() == failed.locator("img:visible").count() == 1
-    assert "Not interactive: " in failed.inner_text()
+    assert failed.count() == failed.locator("img.still:visible" if stills else "div.still:visible").count() == 1
+    assert ("Not interactive: " if stills else "Not drawn: ") in failed.inner_text()
     page.close()
 
 

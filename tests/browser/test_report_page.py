@@ -9,7 +9,7 @@ import pytest
 from browsers import DRAWN_MS, draw_all
 from playwright.sync_api import Browser, Page, ViewportSize
 from pypdf import PdfReader
-from reports import DRAWN
+from reports import DRAWN, built, document, run
 
 pytestmark = pytest.mark.browser
 
@@ -128,27 +128,71 @@ def test_text_on_a_phone_is_not_smaller_than_14_pixels(phone: Page) -> None:
     assert smallest >= 14
 
 
-def test_without_scripts_the_pictures_stay(opened: Opener) -> None:
+def test_without_scripts_the_descriptions_stay(opened: Opener) -> None:
     page = opened(scripts=False)
-    assert page.locator("figure img:visible").count() == FIGURES
+    assert page.locator("figure div.still:visible").count() == FIGURES
+    assert page.locator("figure noscript p:visible").count() == FIGURES
 
 
-def test_paper_shows_pictures_figures_and_what_is_folded(opened: Opener, tmp_path: Path) -> None:
+def test_paper_shows_charts_and_what_is_folded(opened: Opener, tmp_path: Path) -> None:
     page = opened(color_scheme="dark")
-    printed = tmp_path / "report.pdf"
+    words = _printed(page, tmp_path)
+    assert page.locator("figure canvas:visible").count() == FIGURES
+    for expected in ("Congestion window", "goodput.total_mbit", "limit-100p-sim-s1-0abc1234"):
+        assert expected in words, expected
+
+
+def test_paper_and_browsers_without_scripts_show_stills(chromium: Browser, tmp_path: Path) -> None:
+    names = ["cwnd", "rtt_cdf"]
+    path = built(tmp_path, [run("50p", document=document(figures=names))], stills=True)
+    for scripts in (True, False):
+        context = chromium.new_context(offline=True, java_script_enabled=scripts)
+        page = context.new_page()
+        page.goto(path.as_uri())
+        if scripts:
+            draw_all(page)
+            assert page.locator("figure img:visible").count() == 0
+            words = _printed(page, tmp_path)
+            assert page.locator("figure canvas:visible").count() == 0
+            for expected in ("Congestion window", "window (packets)", "time (s)"):
+                assert expected in words, expected
+        assert page.locator("figure img:visible").count() == len(names)
+        context.close()
+
+
+def _printed(page: Page, directory: Path) -> str:
+    """The words on paper; afterwards, the page looks as it does there."""
+    printed = directory / "report.pdf"
     page.pdf(path=printed, format="A4", prefer_css_page_size=True)
     page.emulate_media(media="print")
-    assert page.locator("figure img:visible").count() == FIGURES
-    assert page.locator("figure canvas:visible").count() == 0
-    words = "\n".join(sheet.extract_text() for sheet in PdfReader(printed).pages)
-    for expected in (
-        "Congestion window",
-        "window (packets)",
-        "time (s)",
-        "goodput.total_mbit",
-        "limit-100p-sim-s1-0abc1234",
-    ):
-        assert expected in words, expected
+    return "\n".join(sheet.extract_text() for sheet in PdfReader(printed).pages)
+
+
+def test_a_chart_is_saved_with_its_heading_and_without_what_a_pointer_shows(desktop: Page) -> None:
+    figure = desktop.locator("#two-queues-queue_length")
+    saved = {}
+    for kind in ("svg", "png"):
+        with desktop.expect_download() as download:
+            figure.locator(".files button", has_text=kind.upper()).click()
+        assert download.value.suggested_filename == f"two-queues-queue_length.{kind}"
+        saved[kind] = download.value.path().read_bytes()
+    assert saved["png"].startswith(b"\x89PNG")
+    picture = saved["svg"].decode()
+    assert picture.startswith("<svg")
+    for expected in ("Queue at r1&gt;h2", "queue (packets)", "time (s)", "#ffffff"):
+        assert expected in picture, expected
+    assert "hover" not in picture
+    assert "crosshair" not in picture
+
+
+def test_charts_beyond_the_screen_are_drawn_when_nothing_else_happens(chromium: Browser, two_queues: Path) -> None:
+    context = chromium.new_context(offline=True, viewport=DESKTOP)
+    page = context.new_page()
+    page.goto(two_queues.as_uri())
+    drawn = f"document.querySelectorAll('figure[data-drawn]').length === {FIGURES}"
+    page.wait_for_function(drawn, timeout=DRAWN_MS)
+    assert page.evaluate("scrollY") == 0
+    context.close()
 
 
 def test_headings_form_an_outline(desktop: Page) -> None:

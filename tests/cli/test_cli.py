@@ -132,10 +132,22 @@ def test_a_run_is_drawn_as_a_page_unless_told_not_to(cli: Cli, tmp_path: Path) -
         assert not page.exists(), quiet
     answer = cli("run", "lab.toml")
     assert answer.out.splitlines()[-1] == f"The page: {page}"
-    fitting = {f"lab-{name}.svg" for name in ("queue_length", "rtt", "cwnd", "goodput")}
-    assert {file.name for file in (page.parent / "figures").glob("*.svg")} == fitting
+    fitting = {f"lab-{name}" for name in ("queue_length", "rtt", "cwnd", "goodput")}
+    assert set(re.findall('<figure id="([^"]*)"', page.read_text(encoding="utf-8"))) == fitting
+    assert not (page.parent / "figures").exists()
     assert json.loads(cli("run", "lab.toml", "--json", "--report", "mine").out)["report"] == "mine/index.html"
     assert (tmp_path / "mine" / "index.html").is_file()
+
+
+def test_stills_are_drawn_only_where_asked_for(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, SMALL)
+    assert cli("run", "lab.toml", "--stills").status == 0
+    figures = tmp_path / "report" / "lab" / "figures"
+    assert {file.name for file in figures.iterdir()} == {"lab-rtt.svg", "lab-rtt.png"}
+    for silent in ("--no-report", "--json", "--quiet"):
+        answer = cli("run", "lab.toml", "--stills", silent)
+        assert answer.status == 2, silent
+        assert "--stills draws the pictures of a page" in answer.err
 
 
 def test_the_result_is_printed_before_its_page_is_made(cli: Cli, tmp_path: Path) -> None:

@@ -139,8 +139,7 @@ def test_nothing_is_loaded_from_elsewhere(two_queues: Path, page: Page) -> None:
         ("object", "data"),
     ]
     sources = [value for tag, attribute in loading for value in page.all(tag, attribute)]
-    assert sources
-    assert all(source.startswith("data:image/svg+xml,") for source in sources)
+    assert not sources
     assert not re.search(r"url\(\s*['\"]?(?!data:)", two_queues.read_text().split("</style>")[0])
     (policy,) = [a["content"] for _, a in page.elements if a.get("http-equiv") == "Content-Security-Policy"]
     assert policy.startswith("default-src 'none';")
@@ -163,13 +162,29 @@ def test_ids_are_unique(page: Page) -> None:
     assert len(ids) == len(set(ids))
 
 
-def test_every_figure_is_drawn_described_and_saved(two_queues: Path, page: Page) -> None:
-    figures = page.all("figure", "id")
-    assert len(figures) == len(DRAWN)
+def test_every_figure_is_there_and_described(two_queues: Path, page: Page) -> None:
+    assert len(page.all("figure", "id")) == len(DRAWN)
+    described = re.findall('<div class="still"[^>]*><p>([^<]*)</p>', two_queues.read_text(encoding="utf-8"))
+    assert len(described) == len(DRAWN)
+    assert all(len(text) > 40 for text in described)
+    assert not page.all("img", "src")
+    assert not (two_queues.parent / "figures").exists()
+
+
+def test_stills_are_in_the_page_and_beside_it(tmp_path: Path) -> None:
+    drawn = ["rtt", "rtt_cdf"]
+    path = built(tmp_path, [run("50p", document=document(figures=drawn))], stills=True)
+    page = Page(path.read_text(encoding="utf-8"))
     assert all(len(text) > 40 for text in page.all("img", "alt"))
-    svgs = sorted((two_queues.parent / "figures").glob("*.svg"))
-    assert len(svgs) == len(list((two_queues.parent / "figures").glob("*.png"))) == len(DRAWN)
-    assert all(svg.read_text().startswith("<svg") for svg in svgs)
+    assert [source.partition(",")[0] for source in page.all("img", "src")] == ["data:image/svg+xml"] * len(drawn)
+    stems = [f"two-queues-{name}" for name in drawn]
+    assert {file.name for file in (path.parent / "figures").iterdir()} == {
+        f"{stem}.{kind}" for stem in stems for kind in ("svg", "png")
+    }
+    assert all((path.parent / "figures" / f"{stem}.svg").read_text().startswith("<svg") for stem in stems)
+    assert {link for link in page.all("a", "href") if link.startswith("figures/")} == {
+        f"figures/{stem}.{kind}" for stem in stems for kind in ("svg", "png")
+    }
 
 
 def test_the_data_in_the_page_is_valid_json(two_queues: Path) -> None:
@@ -273,7 +288,7 @@ def test_nothing_in_an_experiment_file_can_act(tmp_path: Path) -> None:
     assert not [tag for tag, attributes in page.elements if any(name.startswith("on") for name in attributes)]
     # A point of this name has no size, so it has no place in figures over sizes.
     drawn = [name for name in DRAWN if not name.endswith("_by_size")]
-    assert len(page.all("img", "src")) == len(drawn)
+    assert len(page.all("figure", "id")) == len(drawn)
     assert {link for link in page.all("a", "href") if ":" in link} == {"http://e.org/i.png"}  # a link, not a picture
     data = [attributes for _, attributes in page.elements if attributes.get("class") == "data"]
     assert len([tag for tag, _ in page.elements if tag == "script"]) == len(drawn) + len(data) + 3

@@ -50,7 +50,7 @@ def test_two_experiments_of_one_name_keep_their_own_figures_and_links(tmp_path: 
     second = run("100p", experiment="lab", document=document(title="Second", figures=["rtt"]))
     second.rows["probes"] = second.rows["probes"][:2]
     results = [stored([each], tmp_path / directory) for each, directory in ((first, "a"), (second, "b"))]
-    text = report.build(results, tmp_path / "report").read_text(encoding="utf-8")
+    text = report.build(results, tmp_path / "report", stills=True).read_text(encoding="utf-8")
     pictures = {path.name: path.read_bytes() for path in (tmp_path / "report" / "figures").glob("*.svg")}
     assert pictures.keys() == {"lab-rtt.svg", "lab-2-rtt.svg"}
     assert pictures["lab-rtt.svg"] != pictures["lab-2-rtt.svg"]
@@ -62,7 +62,7 @@ def test_two_experiments_of_one_name_keep_their_own_figures_and_links(tmp_path: 
 def test_an_experiment_named_like_a_path_stays_within_the_report(tmp_path: Path) -> None:
     made = stored([run("50p", document=document(figures=["rtt"]))], tmp_path / "results")
     made.runs[0].meta["experiment"] = "../../escaped"  # as a `run.json` from elsewhere may say
-    report.build([made], tmp_path / "report")
+    report.build([made], tmp_path / "report", stills=True)
     assert {path.name for path in (tmp_path / "report" / "figures").iterdir()} == {
         "escaped-rtt.svg",
         "escaped-rtt.png",

@@ -49,24 +49,33 @@ def carried_out_here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_pictures_are_there_when_the_block_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = carried_out_here(monkeypatch)
     svgs = [tmp_path / f"{number}.svg" for number in range(3)]
-    with printing.beside():
+    with printing.beside(stills=True):
         stills = [printing.draw(SPEC, svg) for svg in svgs]
     check(svgs)
     for still in stills:
+        assert still is not None
         assert still.result().startswith("<svg")
         assert HEADING not in still.result()
     assert not here
 
 
-def test_outside_of_a_block_a_picture_is_made_at_once(tmp_path: Path) -> None:
-    svg = tmp_path / "figure.svg"
-    assert printing.draw(SPEC, svg).done()
-    check([svg])
+def test_nothing_is_drawn_unless_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    printing.chart_library()  # so that it is no order
+    here = carried_out_here(monkeypatch)
+    svg = tmp_path / "figures" / "figure.svg"
+    with printing.beside(stills=False):
+        assert printing.draw(SPEC, svg) is None
+    assert printing.draw(SPEC, svg) is None
+    assert not svg.parent.exists()
+    assert not here
 
 
 def test_a_picture_is_the_chart_as_such(tmp_path: Path) -> None:
     svg = tmp_path / "figure.svg"
-    without = printing.draw(SPEC, svg).result()
+    with printing.beside(stills=True):
+        drawn = printing.draw(SPEC, svg)
+    assert drawn is not None
+    without = drawn.result()
     assert svg.read_text() == pictures.svg(SPEC)
     assert without == pictures.svg({key: value for key, value in SPEC.items() if key != "title"})
 
@@ -74,7 +83,7 @@ def test_a_picture_is_the_chart_as_such(tmp_path: Path) -> None:
 def test_what_the_process_cannot_do_is_done_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     standing_in(tmp_path / "dead.py", monkeypatch, "raise SystemExit(3)")
     svgs = [tmp_path / f"{number}.svg" for number in range(2)]
-    with printing.beside():
+    with printing.beside(stills=True):
         for svg in svgs:
             printing.draw(SPEC, svg)
         assert b"vegaEmbed" in zlib.decompress(b64decode(printing.chart_library()))
@@ -87,7 +96,7 @@ def test_only_what_is_missing_is_made_again(tmp_path: Path, monkeypatch: pytest.
     standing_in(tmp_path / "weak.py", monkeypatch, program.replace("in sys.stdin:", "in [sys.stdin.readline()]:"))
     here = carried_out_here(monkeypatch)
     svgs = [tmp_path / f"{number}.svg" for number in range(3)]
-    with printing.beside():
+    with printing.beside(stills=True):
         for svg in svgs:
             printing.draw(SPEC, svg)
     check(svgs)
@@ -95,19 +104,20 @@ def test_only_what_is_missing_is_made_again(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError), printing.beside():
-        printing.draw(SPEC, tmp_path / "nowhere" / "figure.svg")
+    directory = tmp_path / "figure.svg"
+    directory.mkdir()
+    with pytest.raises(IsADirectoryError), printing.beside(stills=True):
+        printing.draw(SPEC, directory)
 
 
 def test_an_error_in_the_block_ends_the_process(tmp_path: Path) -> None:
     svg = tmp_path / "figure.svg"
 
     def fail() -> None:
-        with printing.beside():
+        with printing.beside(stills=True):
             printing.draw(SPEC, svg)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    assert printing.draw(SPEC, svg).done(), "pictures are made at once again"
-    check([svg])
+    assert printing.draw(SPEC, svg) is None, "its block has ended"

@@ -201,7 +201,7 @@ def test_what_is_not_two_engines_is_refused(tmp_path: Path) -> None:
 
 def test_the_page_shows_both_engines_in_the_same_charts(tmp_path: Path) -> None:
     runs = [run(engine, rtt, seed) for engine, rtt in (("sim", 60.0), ("guest", 50.0)) for seed in (1, 2)]
-    page = build(stored(runs, tmp_path / "results"), tmp_path / "page")
+    page = build(stored(runs, tmp_path / "results"), tmp_path / "page", stills=True)
     text = page.read_text(encoding="utf-8")
     for words in ("sim against guest", "+10\N{NO-BREAK SPACE}ms", "exceeded", "Only sim measures sojourn"):
         assert words in text, words

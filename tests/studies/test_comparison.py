@@ -163,7 +163,7 @@ def test_all_sides_are_in_the_same_charts(comparison: Comparison) -> None:
 
 
 def test_the_page_tells_differences_and_draws_both(comparison: Comparison, tmp_path: Path) -> None:
-    page = comparison.report(tmp_path / "page")
+    page = comparison.report(tmp_path / "page", stills=True)
     html = page.read_text()
     assert "<h1>100p against 20p</h1>" in html
     assert re.search(r'<td class="number">-80\N{NO-BREAK SPACE}ms ±.*\(-65.8\N{NO-BREAK SPACE}%\)</td>', html)

@@ -122,10 +122,10 @@ def stored(runs: list[HandmadeRun], results: Path) -> Result:
     return Result([Run(run.write(results)) for run in runs])
 
 
-def built(directory: Path, runs: list[HandmadeRun] | None = None) -> Path:
+def built(directory: Path, runs: list[HandmadeRun] | None = None, *, stills: bool = False) -> Path:
     """A page in `directory/report` of runs in `directory/results`."""
     result = stored(runs or [run(label) for label in LABELS], directory / "results")
-    return report.build([result], directory / "report")
+    return report.build([result], directory / "report", stills=stills)
 
 
 def worded(directory: Path, runs: list[HandmadeRun]) -> Path:

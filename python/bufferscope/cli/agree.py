@@ -26,6 +26,7 @@ def agree(
     out: options.Out = Path("results"),
     report: options.Report = None,
     no_report: options.NoReport = False,
+    stills: options.Stills = False,
     overrides: options.Set = None,
     only: options.Only = None,
     seed: options.Seed = 1,
@@ -65,7 +66,7 @@ tolerance). The page agreement/index.html shows both engines' series in the same
     from bufferscope.report import agreement as agreement_page
     from bufferscope.studies import agreement
 
-    directory = options.page(report, no_report, False, Path("agreement"))
+    directory = options.page(report, no_report, False, Path("agreement"), stills=stills)
     chosen = pair(engine, reference, kernel, here=cluster is None)
     silent, left = quiet or json, f"the runs are in {out}/"
     loaded = read([experiment], overrides)
@@ -84,7 +85,7 @@ tolerance). The page agreement/index.html shows both engines' series in the same
         text=text,
         document=lambda: agreement_document(compared, result),
         directory=directory,
-        write=lambda path, step: agreement_page.build(result, path, step),
+        write=lambda path, step: agreement_page.build(result, path, step, stills=stills),
         left=left,
     )
     if strict and compared.count(False):

@@ -32,6 +32,7 @@ def choose(
     reuse: options.Reuse = False,
     report: options.Report = None,
     no_report: options.NoReport = False,
+    stills: options.Stills = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -63,7 +64,7 @@ against latency for every queue.
     from bufferscope.studies.choice.fmt import opening
 
     silent = quiet or json
-    options.page(report, no_report, silent, Path())  # refuse conflicting options before anything runs
+    options.page(report, no_report, silent, Path(), stills=stills)  # refuse conflicting options before anything runs
     chosen = one_engine(engine, kernel)
     (loaded,) = read([experiment], overrides)
     study = plan_study(loaded, one_point(loaded, point or ()), chosen, link)
@@ -84,6 +85,6 @@ against latency for every queue.
         text=text,
         document=lambda: document(choice),
         directory=directory,
-        write=lambda path, step: build([result], path, step, opening=opening(choice)),
+        write=lambda path, step: build([result], path, step, opening=opening(choice), stills=stills),
         left=left,
     )

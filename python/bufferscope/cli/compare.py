@@ -34,6 +34,7 @@ def compare(
     ] = None,
     report: options.Report = None,
     no_report: options.NoReport = False,
+    stills: options.Stills = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -62,12 +63,12 @@ in the same charts; with --json or --quiet it is written only if --report says w
     from bufferscope.studies.comparison.inputs import named, written
 
     comparison = Comparison(named([written(text) for text in what], labels), baseline)
-    directory = options.page(report, no_report, json or quiet, Path("comparison"))
+    directory = options.page(report, no_report, json or quiet, Path("comparison"), stills=stills)
     present(
         json=json,
         quiet=quiet,
         text=lambda: print_comparison(comparison),
         document=lambda: comparison_document(comparison),
         directory=directory,
-        write=lambda path, step: build(comparison, path, step),
+        write=lambda path, step: build(comparison, path, step, stills=stills),
     )

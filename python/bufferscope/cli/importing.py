@@ -39,6 +39,7 @@ def import_(
     out: options.Out = Path("results"),
     report: options.Report = None,
     no_report: options.NoReport = False,
+    stills: options.Stills = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -65,7 +66,7 @@ runs. The page report/NAME/index.html shows them; with --json or --quiet, it is 
     if name is not None and experiment_name(name) != name:
         raise InputError(f"--name: found {name!r:.100}; allowed: letters, digits, '.', '_' and '-', as in home-evening")
     silent = quiet or json
-    options.page(report, no_report, silent, Path())  # refuse conflicting options before anything is read
+    options.page(report, no_report, silent, Path(), stills=stills)  # refuse conflicting options before anything is read
     runs = [run for file in files for run in import_all(file, out, kind, name)]
     directory = options.page(report, no_report, silent, Path("report") / runs[0].experiment)
     present(
@@ -74,19 +75,19 @@ runs. The page report/NAME/index.html shows them; with --json or --quiet, it is 
         text=lambda: _print(runs),
         document=lambda: {"runs": [{"experiment": run.experiment, **run_document(run)} for run in runs]},
         directory=directory,
-        write=lambda path, step: _write(runs, path, step),
+        write=lambda path, step: _write(runs, path, step, stills=stills),
         left=f"the runs are in {runs[0].path.parent.parent}/",
     )
 
 
-def _write(runs: "list[Run]", path: Path, step: "Step") -> Path:
+def _write(runs: "list[Run]", path: Path, step: "Step", *, stills: bool) -> Path:
     from bufferscope.cli.imported import opening
     from bufferscope.report import build
     from bufferscope.results.result import Result
 
     names = dict.fromkeys(run.experiment for run in runs)
     results = [Result([run for run in runs if run.experiment == name]) for name in names]
-    return build(results, path, step, opening=opening(runs))
+    return build(results, path, step, opening=opening(runs), stills=stills)
 
 
 def _print(runs: "list[Run]") -> None:

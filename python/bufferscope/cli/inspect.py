@@ -62,6 +62,7 @@ def inspect(
     out: options.Out = Path("results"),
     report: options.Report = None,
     no_report: options.NoReport = False,
+    stills: options.Stills = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -89,7 +90,7 @@ long capture (tcpdump -C) are joined.
     from bufferscope.interop.inspection.quic import OnlyQuicError
 
     silent = quiet or json
-    options.page(report, no_report, silent, Path())  # refuse conflicting options before anything is read
+    options.page(report, no_report, silent, Path(), stills=stills)  # refuse conflicting options before anything is read
     directory = options.page(report, no_report, silent, Path("report") / (name or default_name(captures[0])))
     try:
         with _progress(captures, silent=silent) as progress:
@@ -103,7 +104,7 @@ long capture (tcpdump -C) are joined.
         text=lambda: _print(inspection),
         document=lambda: _document(inspection),
         directory=directory,
-        write=lambda path, step: _write(inspection, path, step),
+        write=lambda path, step: _write(inspection, path, step, stills=stills),
         left=f"the run is in {inspection.run.path}/",
     )
 
@@ -123,7 +124,7 @@ def _progress(captures: list[str], *, silent: bool) -> Iterator[Callable[[int], 
         yield progress
 
 
-def _write(inspection: "Inspection", path: Path, step: "Step") -> Path:
+def _write(inspection: "Inspection", path: Path, step: "Step", *, stills: bool) -> Path:
     from bufferscope.analysis.explanation import explain_run
     from bufferscope.interop.inspection.connections import connections
     from bufferscope.interop.inspection.opening import opening
@@ -131,7 +132,7 @@ def _write(inspection: "Inspection", path: Path, step: "Step") -> Path:
     from bufferscope.results.result import Result
 
     begin = opening(inspection, connections(inspection.run, inspection.summary), explain_run(inspection.run))
-    return build([Result([inspection.run])], path, step, opening=begin)
+    return build([Result([inspection.run])], path, step, opening=begin, stills=stills)
 
 
 def _document(inspection: "Inspection") -> dict[str, Any]:

@@ -216,7 +216,7 @@ def _present(run: "Run", directory: Path | None, *, json: bool, quiet: bool) -> 
         text=lambda: print_measured(run),
         document=lambda: document(run),
         directory=directory,
-        write=lambda path, step: build([Result([run])], path, step, opening=opening(run)),
+        write=lambda path, step: build([Result([run])], path, step, opening=opening(run), stills=True),
         left=f"the run is in {run.path}/",
     )
     if page and not (json or quiet):

@@ -186,16 +186,28 @@ Report = Annotated[
     typer.Option("--report", metavar="DIR", help="Where the page is written.", file_okay=False, show_default=False),
 ]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Draw no figures and write no page.")]
+Stills = Annotated[
+    bool,
+    typer.Option(
+        "--stills",
+        help="Also draw each chart as a picture: in the page, for paper and for browsers without scripts, and as SVG "
+        "and PNG in figures/ beside it.",
+    ),
+]
 
 
-def page(report: Path | None, no_report: bool, silent: bool, usual: Path) -> Path | None:
+def page(report: Path | None, no_report: bool, silent: bool, usual: Path, *, stills: bool = False) -> Path | None:
     """The directory for the page of a command that may draw one; None: draw no page.
 
     A `silent` command (`--json`, `--quiet`) draws one only if `--report` asks for it.
     """
     if no_report and report:
         raise InputError("--no-report and --report exclude one another")
-    return None if no_report or (silent and not report) else report or usual
+    if no_report or (silent and not report):
+        if stills:
+            raise InputError("--stills draws the pictures of a page, and none is written; add --report DIR")
+        return None
+    return report or usual
 
 
 def token(text: str | None, file: Path | None) -> str:

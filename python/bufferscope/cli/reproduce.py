@@ -34,6 +34,7 @@ def reproduce(
     out: options.Out = Path("results"),
     report: options.Report = None,
     no_report: options.NoReport = False,
+    stills: options.Stills = False,
     seed: options.Seed = 1,
     repeat: options.RepeatAsFiled = None,
     full: Annotated[
@@ -79,7 +80,7 @@ changes no verdict; the page lists them, and --full or --repeat runs all of it.
     from bufferscope.running.plan import plan
     from bufferscope.running.reproduction import compared, stored
 
-    directory = options.page(report, no_report, False, Path("report"))
+    directory = options.page(report, no_report, False, Path("report"), stills=stills)
     chosen = engines(engine or default().name, kernel=kernel)
     silent = quiet or json
     experiments = read(names or catalogue())
@@ -106,7 +107,10 @@ changes no verdict; the page lists them, and --full or --repeat runs all of it.
     drawn = None
     if directory:
         drawn = page(
-            directory, lambda path, step: build(results, path, step, elsewhere, brief=brief), silent=silent, left=left
+            directory,
+            lambda path, step: build(results, path, step, elsewhere, brief=brief, stills=stills),
+            silent=silent,
+            left=left,
         )
     if json:
         from bufferscope.cli.documents import print_document, result_document

@@ -28,6 +28,7 @@ def run(
     layout: options.Layout = "auto",
     report: options.Report = None,
     no_report: options.NoReport = False,
+    stills: options.Stills = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
     strict: options.Strict = False,
@@ -66,7 +67,7 @@ No page is written for more than 500 points.
 
     chosen = engines(engine or default().name, kernel=kernel, capture=capture)
     silent = quiet or json
-    options.page(report, no_report, silent, Path())  # refuse conflicting options before anything runs
+    options.page(report, no_report, silent, Path(), stills=stills)  # refuse conflicting options before anything runs
     loaded = read([experiment], overrides)
     (result,) = execute(loaded, chosen, out, seed, repeat, jobs, silent, reuse, cluster, layout, only or ())
     directory = options.page(report, no_report, silent, Path("report") / result.experiment)
@@ -81,7 +82,7 @@ No page is written for more than 500 points.
         text=lambda: _print(result),
         document=lambda: _document(result),
         directory=directory,
-        write=lambda path, step: build([result], path, step),
+        write=lambda path, step: build([result], path, step, stills=stills),
         left=left,
     )
     if strict:

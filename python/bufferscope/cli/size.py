@@ -43,6 +43,7 @@ def size(
     reuse: options.Reuse = False,
     report: options.Report = None,
     no_report: options.NoReport = False,
+    stills: options.Stills = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -78,7 +79,7 @@ The page begins with the answer, the table and the commands to type.
         raise InputError("--no-simulate and --reuse exclude one another")
     line = read_line(rate, rtt, flows=flows, target=target, packet=packet, buffer=buffer, congestion=congestion)
     silent, engine = quiet or json, default()
-    directory = options.page(report, no_report, silent, Path("report") / "size")
+    directory = options.page(report, no_report, silent, Path("report") / "size", stills=stills)
     runs: list[Run] = []
 
     def carry(experiment: Experiment) -> Result:
@@ -92,7 +93,7 @@ The page begins with the answer, the table and the commands to type.
 
     def write(path: Path, step: Step) -> Path:
         assert sized.found, "otherwise there is no page"
-        return build([Result(runs)], path, step, opening=opening(sized, sized.found))
+        return build([Result(runs)], path, step, opening=opening(sized, sized.found), stills=stills)
 
     present(
         json=json,

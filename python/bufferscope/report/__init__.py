@@ -28,6 +28,7 @@ def build(
     elsewhere: Mapping[str, Sequence["ExpectationResult"]] | None = None,
     opening: "Opening | None" = None,
     brief: Mapping[str, str] | None = None,
+    stills: bool = False,
 ) -> Path:
     """Write results as one page that works offline.
 
@@ -39,8 +40,8 @@ def build(
     results
         At least one result; each becomes a section.
     path
-        The directory for `index.html` and `figures/`, which is made if needed. If the explorer was built, it is put
-        there, too, and the page's experiments open in it.
+        The directory for `index.html`, which is made if needed. If the explorer was built, it is put there, too, and
+        the page's experiments open in it.
     step
         Called again and again with the work that is done and the total work, in the same unit.
     elsewhere
@@ -50,6 +51,9 @@ def build(
         An answer with which the page begins.
     brief
         What part of an experiment was run, by the experiments' names, if not all of it was.
+    stills
+        Draw each chart also as a picture: in the page for paper and for browsers without scripts, and as SVG and PNG in
+        `figures/` beside it. This takes longer than all the rest of most pages.
 
     Returns
     -------
@@ -74,7 +78,7 @@ def build(
         raise InputError(f"{path}: a page shows at most {MOST_POINTS} points, and these runs are of {largest}")
     page = Path(path) / PAGE
     page.parent.mkdir(parents=True, exist_ok=True)
-    with printing.beside():
+    with printing.beside(stills=stills):
         view = page_view(results, page, step, elsewhere, opening, brief)
         page.write_text(render(view, "page.html.jinja"), encoding="utf-8")
         if any(each.explorer for each in view.experiments):

@@ -61,15 +61,18 @@ class AgreementView:
     overrides: tuple[str, ...]
 
 
-def build(result: Result, path: str | PathLike[str], step: Callable[[int, int], None] | None = None) -> Path:
-    """Write `index.html` and `figures/` for a result of two engines to the directory `path`; returns the page's path.
+def build(
+    result: Result, path: str | PathLike[str], step: Callable[[int, int], None] | None = None, *, stills: bool = False
+) -> Path:
+    """Write `index.html` for a result of two engines to the directory `path`; returns the page's path.
 
-    `step` is called before each point with the number of points drawn and the total number.
+    `step` is called before each point with the number of points drawn and the total number. If `stills`, each chart
+    is also drawn as a picture, as for `report.build`.
     """
     agreement = compare(result)
     page = Path(path) / PAGE
     page.parent.mkdir(parents=True, exist_ok=True)
-    with printing.beside():
+    with printing.beside(stills=stills):
         view = _page_view(agreement, result, page, step or (lambda _done, _total: None))
         page.write_text(rendering.render(view, "agreement.html.jinja"), encoding="utf-8")
     return page

@@ -70,14 +70,21 @@ class ComparisonPage:
     provenance: tuple[str, ...]
 
 
-def build(comparison: Comparison, path: str | PathLike[str], step: Callable[[int, int], None] | None = None) -> Path:
-    """Write `index.html` and `figures/` to the directory `path`; returns the page's path.
+def build(
+    comparison: Comparison,
+    path: str | PathLike[str],
+    step: Callable[[int, int], None] | None = None,
+    *,
+    stills: bool = False,
+) -> Path:
+    """Write `index.html` to the directory `path`; returns the page's path.
 
-    `step` is called before each point with the number of points drawn and the total number.
+    `step` is called before each point with the number of points drawn and the total number. If `stills`, each chart
+    is also drawn as a picture, as for `report.build`.
     """
     page = Path(path) / PAGE
     page.parent.mkdir(parents=True, exist_ok=True)
-    with printing.beside():
+    with printing.beside(stills=stills):
         view = _view(comparison, page, step or (lambda _done, _total: None))
         page.write_text(rendering.render(view, "comparison.html.jinja"), encoding="utf-8")
     return page

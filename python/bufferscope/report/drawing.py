@@ -1,5 +1,6 @@
-"""A result's figures for the page: as pictures in files beside it, and as data for the interactive charts in it."""
+"""A result's figures for the page: as data for the interactive charts in it, and as stills, if these were asked for."""
 
+import math
 import zlib
 from base64 import b64encode
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from markupsafe import Markup
 
 from bufferscope import figures
 from bufferscope.base import strict_json
+from bufferscope.figures import style
 from bufferscope.model.figure_names import FigureName
 from bufferscope.report import datasets, printing
 from bufferscope.report.slimming import slim
@@ -40,19 +42,22 @@ class FigureView:
     """The chart for vega-embed as `compressed` JSON; the page sets its size and colours."""
     data: Mapping[str, str]
     """The data that `spec` names, as `compressed` JSON (`datasets`)."""
-    drawn: Future[str]
-    """The chart as an SVG without its heading, available once it is drawn."""
+    height: int
+    """The least height of the chart in pixels: the page keeps this room until the chart is drawn."""
+    drawn: Future[str] | None
+    """The chart as an SVG without its heading, available once it is drawn; None if no stills were asked for."""
     svg: str
-    """The SVG's path, relative to the page."""
+    """The path of the still, relative to the page; empty without one."""
     png: str
 
     @property
     def still(self) -> Markup:
-        """The chart as a `data:` URL of an SVG, for paper and for browsers without scripts.
+        """The chart as a `data:` URL of an SVG, for paper and for browsers without scripts; only if it was drawn.
 
         It is written for an attribute in double quotes. A picture has thousands of single quotes, which stay as they
         are there; `data_url` leaves none of the double quotes and angle brackets.
         """
+        assert self.drawn is not None
         return Markup(data_url(slim(self.drawn.result())).replace("&", "&amp;"))
 
 
@@ -65,7 +70,7 @@ class MissingFigure:
 
 
 def draw(result: "Result", name: FigureName, page: Path, anchor: str) -> FigureView | MissingFigure:
-    """Draw a figure of a result, and write its SVG and PNG to `figures/` beside the page.
+    """Draw a figure of a result, and, if stills were asked for, write its SVG and PNG to `figures/` beside the page.
 
     The files are named after the `anchor` of the figure's section (`anchors`) and the figure.
     """
@@ -75,10 +80,8 @@ def draw(result: "Result", name: FigureName, page: Path, anchor: str) -> FigureV
             spec = figures.draw(result, name).to_dict(validate=False)
     except figures.NoDataError as error:
         return MissingFigure(name, str(error).removeprefix(f"{name}: "))
-    directory = page.parent / DIRECTORY
-    directory.mkdir(parents=True, exist_ok=True)
-    stem = f"{anchor}-{name}"
-    drawn = printing.draw(spec, directory / f"{stem}.svg")
+    stem = f"{DIRECTORY}/{anchor}-{name}"
+    drawn = printing.draw(spec, page.parent / f"{stem}.svg")
     heading = spec.pop("title")
     without_data, data = datasets.divided(_for_the_page(spec))
     return FigureView(
@@ -90,9 +93,10 @@ def draw(result: "Result", name: FigureName, page: Path, anchor: str) -> FigureV
         over_time=spec.get("usermeta", {}).get("over") == "time",
         spec=compressed(strict_json.dumps(without_data)),
         data={name: compressed(text) for name, text in data.items()},
+        height=_height(spec),
         drawn=drawn,
-        svg=quote(f"{DIRECTORY}/{stem}.svg"),
-        png=quote(f"{DIRECTORY}/{stem}.png"),
+        svg=quote(f"{stem}.svg") if drawn else "",
+        png=quote(f"{stem}.png") if drawn else "",
     )
 
 
@@ -109,6 +113,14 @@ def compressed(text: str) -> str:
 def data_url(svg: str) -> str:
     """An SVG as a URL: plain text, which is smaller than base64."""
     return "data:image/svg+xml," + quote(svg, safe=" ~()*!.'/:?@,;=&+$-_|^`{}[]")
+
+
+def _height(spec: Mapping[str, Any]) -> int:
+    """The height of the plots that stand below one another on a wide screen, without their axes."""
+    panels = spec.get("concat", [spec])
+    rows = math.ceil(len(panels) / spec.get("columns", len(panels)))
+    highest: int = max(panel.get("height", style.HEIGHT) for panel in panels)
+    return rows * highest
 
 
 def _for_the_page(spec: dict[str, Any]) -> dict[str, Any]:

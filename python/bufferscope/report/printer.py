@@ -33,7 +33,7 @@ CHART_LIBRARY = Order()
 PNG_PPI = 144
 """Pixels per inch of a PNG: two for each pixel of the SVG, so that the picture is sharp on high-density screens. The
 file says so, and programs show it in the SVG's size."""
-CHARTS, PNGS = "charts", "pngs"
+CHARTS, PNGS, LIBRARY = "charts", "pngs", "library"
 """The argument of the program: which orders it will get. A process for charts starts its JavaScript engine at once."""
 
 
@@ -43,7 +43,9 @@ def carry_out(order: Order) -> list[str]:
     A chart is written as SVG; the answer is the SVG without its heading, and the one that a PNG is made of. A PNG is
     written, without an answer. The answer for the chart library is the library in base64.
     """
-    import vl_convert  # not for the process that gives the orders
+    if not order:
+        return [b64encode(_chart_library()).decode()]
+    import vl_convert  # not for a library that is kept
 
     if "spec" in order:
         vega = vl_convert.vegalite_to_vega(order["spec"])
@@ -51,21 +53,28 @@ def carry_out(order: Order) -> list[str]:
         Path(order["svg"]).write_text(settled(svg), encoding="utf-8")
         without_heading = {key: value for key, value in vega.items() if key != "title"}
         return [settled(vl_convert.vega_to_svg(without_heading)), svg]
-    if "png" in order:
-        Path(order["png"]).write_bytes(vl_convert.svg_to_png(order["svg"], ppi=PNG_PPI))
-        return []
-    return [b64encode(_chart_library()).decode()]
+    Path(order["png"]).write_bytes(vl_convert.svg_to_png(order["svg"], ppi=PNG_PPI))
+    return []
+
+
+def has_library() -> bool:
+    """Whether the chart library is kept from an earlier page."""
+    return kept.read(_library_name()) is not None
+
+
+def _library_name() -> str:
+    return f"charts-{version('vl-convert-python')}"
 
 
 def _chart_library() -> bytes:
     """The script in the zlib format. Bundling it takes longer than drawing all figures of most pages, so it is kept."""
-    import vl_convert
-
-    name = f"charts-{version('vl-convert-python')}"
+    name = _library_name()
     with suppress(zlib.error):
         if found := kept.read(name):
             zlib.decompress(found)  # checks that it is whole
             return found
+    import vl_convert
+
     made = zlib.compress(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").encode(), 9)
     kept.write(name, made)
     return made
@@ -73,11 +82,11 @@ def _chart_library() -> bytes:
 
 def _serve(orders: str) -> None:
     """Carry out orders until there are no more."""
-    import vl_convert
-
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # keeps other output apart from the answers
     if orders == CHARTS:
+        import vl_convert
+
         # Its JavaScript engine starts now, while the first figure is still being made.
         vl_convert.vegalite_to_svg({"mark": "point"})
     for line in sys.stdin:

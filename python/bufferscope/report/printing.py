@@ -1,4 +1,4 @@
-"""Draws a page's pictures in separate processes while the page is made: the library holds Python's global lock."""
+"""Makes a page's pictures and chart library in separate processes, because vl-convert holds Python's global lock."""
 
 import json
 import subprocess
@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
@@ -87,13 +87,11 @@ class _Process:
         return None
 
 
-class _Printer:
+class _Stills:
     """Two processes, because a PNG takes about as long as its chart: one for the charts, and one for their PNGs."""
 
     def __init__(self) -> None:
         self._charts, self._pngs = _Process(printer.CHARTS), _Process(printer.PNGS)
-        # The chart library comes first, because the page's figures are not ready yet.
-        self.library = None if chart_library.cache_info().currsize else self._charts.ask(CHART_LIBRARY)
 
     def draw(self, chart: Order, png: str) -> Future[str]:
         """Queue a chart and its PNG; returns its future SVG without the heading."""
@@ -124,42 +122,55 @@ class _Printer:
             self._pngs.finish()
 
 
-_printer: ContextVar[_Printer | None] = ContextVar("printer", default=None)
+_stills: ContextVar[_Stills | None] = ContextVar("stills", default=None)
+_library: ContextVar[Future[list[str]] | None] = ContextVar("library", default=None)
 
 
 @contextmanager
-def beside() -> Iterator[None]:
-    """Draw the pictures requested within the block in separate processes; all are finished when the block ends."""
-    own = _Printer()
-    token = _printer.set(own)
+def beside(*, stills: bool) -> Iterator[None]:
+    """Make in separate processes what the page of this block needs: its stills, if wanted, and the chart library.
+
+    The library needs no process if it is kept from an earlier page. All is there when the block ends.
+    """
+    with ExitStack() as ending:
+        if stills:
+            drawing = _Stills()
+            ending.enter_context(_finished(drawing))
+            ending.callback(_stills.reset, _stills.set(drawing))
+        if not (chart_library.cache_info().currsize or printer.has_library()):
+            bundling = _Process(printer.LIBRARY)
+            ending.enter_context(_finished(bundling))
+            ending.callback(_library.reset, _library.set(bundling.ask(CHART_LIBRARY)))
+        yield
+
+
+@contextmanager
+def _finished(own: _Stills | _Process) -> Iterator[None]:
+    """Wait until everything requested within the block is there; an error in the block ends the processes."""
     try:
         yield
     except BaseException:
         own.abandon()
         raise
-    finally:
-        _printer.reset(token)
     own.finish()
 
 
-def draw(spec: Mapping[str, Any], svg: Path) -> Future[str]:
-    """Write a figure's SVG and, beside it, its PNG: at once, or, within `beside()`, before its block ends.
+def draw(spec: Mapping[str, Any], svg: Path) -> Future[str] | None:
+    """Within `beside(stills=True)`, write a figure's SVG and, beside it, its PNG, before that block ends.
 
-    The future's result is the SVG without the heading.
+    The future's result is the SVG without the heading. Elsewhere nothing is drawn, and the result is None.
     """
-    chart, png = Order(spec=pictures.still(spec), svg=str(svg.resolve())), str(svg.with_suffix(".png").resolve())
-    if own := _printer.get():
-        return own.draw(chart, png)
-    answer: Future[str] = Future()
-    without_heading, text = printer.carry_out(chart)
-    printer.carry_out(Order(svg=text, png=png))
-    answer.set_result(without_heading)
-    return answer
+    own = _stills.get()
+    if own is None:
+        return None
+    svg.parent.mkdir(parents=True, exist_ok=True)
+    chart = Order(spec=pictures.still(spec), svg=str(svg.resolve()))
+    return own.draw(chart, str(svg.with_suffix(".png").resolve()))
 
 
 @cache
 def chart_library() -> str:
     """Vega, Vega-Lite and vega-embed in one script, which calls the last `vegaEmbed`: `compressed`, as in a page."""
-    own = _printer.get()
-    (library,) = own.library.result() if own and own.library else printer.carry_out(CHART_LIBRARY)
+    ordered = _library.get()
+    (library,) = ordered.result() if ordered else printer.carry_out(CHART_LIBRARY)
     return library

@@ -15,7 +15,7 @@ from bufferscope.report.verdicts import GAUGE
 
 STYLES = ("page.css", "contents.css", "story.css", "topology.css", "metrics.css", "paper.css")
 """The style sheets; each comes after those on which it builds."""
-SCRIPTS = ("page.js", "contents.js", "metrics.js")
+SCRIPTS = ("page.js", "pictures.js", "contents.js", "metrics.js")
 
 
 def render(page: object, template: str, package: str = PACKAGE) -> str:

@@ -342,13 +342,15 @@ class Result:
         found: Mapping[str, Chart] = attached("figures")(self)
         return found
 
-    def report(self, path: str | PathLike[str]) -> Path:
+    def report(self, path: str | PathLike[str], *, stills: bool = False) -> Path:
         """Write a page with the figures, metrics and expectations of the result.
 
         Parameters
         ----------
         path
-            The directory for `index.html` and `figures/`, which is made if needed.
+            The directory for `index.html`, which is made if needed.
+        stills
+            Draw each chart also as a picture, for paper and as files in `figures/`; see `bs.report.build`.
 
         Returns
         -------
@@ -360,7 +362,7 @@ class Result:
         InputError
             The result has more points than a page can show.
         """
-        page: Path = attached("report")([self], path)
+        page: Path = attached("report")([self], path, stills=stills)
         return page
 
     def metric(self, name: str) -> "pl.DataFrame":

@@ -1,5 +1,5 @@
-// Replaces each figure's still picture with an interactive chart in the page's colours, once the figure is near the
-// part of the page that is shown. Without this script, or if a chart cannot be drawn, the picture stays.
+// Replaces each figure's description, or its still picture, with an interactive chart in the page's colours, once the
+// figure is near the part of the page that is shown. Without this script, or if a chart cannot be drawn, these stay.
 (() => {
   "use strict";
   const NARROW = 460;
@@ -18,6 +18,8 @@
   const datasets = new Map([...document.querySelectorAll("script.data")].map((each) => [each.dataset.name, each]));
   // How far from the screen a figure is drawn, in pixels.
   const NEAR = "800px";
+  // A page with so many figures also draws those further away, while nothing else happens, so that paper has them.
+  const MOST_AHEAD = 24;
   const TIME = "time_s";
   // Pixels that a small number of a matrix takes.
   const DIGITS = 28;
@@ -77,16 +79,16 @@
   }
 
   // A legend has as many columns as there is room for. If all entries fit in one line, they are beside its title.
-  function configuration(figure, spec) {
-    const config = structuredClone(themes[dark.matches ? "dark" : "light"]);
+  function configuration(spec, width, theme) {
+    const config = structuredClone(themes[theme]);
     const { names, title } = legend(spec);
     const widths = names.map((name) => CHARACTER * name.length + SYMBOL);
-    const plot = figure.clientWidth - BESIDE;
-    if (figure.clientWidth < NARROW || widths.reduce((sum, width) => sum + width, CHARACTER * title.length) > plot) {
+    const plot = width - BESIDE;
+    if (width < NARROW || widths.reduce((sum, width) => sum + width, CHARACTER * title.length) > plot) {
       const columns = Math.max(1, Math.min(names.length, Math.floor(plot / Math.max(0, ...widths))));
       Object.assign(config.legend, { columns, titleOrient: "top", layout: { top: { direction: "vertical" } } });
     }
-    const across = spec.concat ? spec.concat[0].width : figure.clientWidth;
+    const across = spec.concat ? spec.concat[0].width : width;
     if (across < NARROW) config.axisX = { ...config.axisX, tickCount: 5 };
     return config;
   }
@@ -148,8 +150,9 @@
       figure.drawnWidth = spec.concat && figure.clientWidth;
       figure.classList.add("is-live");
       figure.view?.finalize();
-      const options = { mode: "vega-lite", actions: false, renderer: "canvas", config: configuration(figure, spec) };
-      options.tooltip = { theme: dark.matches ? "dark" : "light" };
+      const theme = dark.matches ? "dark" : "light";
+      const options = { mode: "vega-lite", actions: false, renderer: "canvas", tooltip: { theme } };
+      options.config = configuration(spec, figure.clientWidth, theme);
       figure.view = (await embed(target, spec, options)).view;
       stacks.get(figure.parentElement)?.join(figure);
       figure.dataset.drawn = "";
@@ -160,7 +163,7 @@
     }
   }
 
-  // Shows the still picture of a chart that cannot be drawn, and why.
+  // Shows the description or the still picture of a chart that cannot be drawn, and why.
   function leave(figure, error) {
     console.error(figure.id, error);
     figure.classList.remove("is-live");
@@ -170,7 +173,7 @@
     const files = figure.querySelector(".files");
     const reason = files.querySelector(".reason") ?? files.appendChild(document.createElement("span"));
     reason.className = "reason";
-    reason.textContent = `Not interactive: ${error.message ?? error}`;
+    reason.textContent = `${figure.querySelector("img.still") ? "Not interactive" : "Not drawn"}: ${error.message ?? error}`;
   }
 
   // Figures over time that are below one another share the time under the pointer, the period shown and the chosen
@@ -297,6 +300,13 @@
     }
     busy = false;
     document.documentElement.dataset.drawn = dark.matches ? "dark" : "light";
+    if (figures.length <= MOST_AHEAD) idle(drawAhead);
+  }
+  const idle = window.requestIdleCallback ?? setTimeout;
+  function drawAhead() {
+    const isDone = ({ clientWidth, dataset }) => !clientWidth || "drawn" in dataset || "failed" in dataset;
+    const next = figures.find((figure) => !isDone(figure));
+    if (next && !busy) want([next]);
   }
   function want(asked) {
     for (const figure of asked) wanted.add(figure);
@@ -325,6 +335,9 @@
   for (const figure of figures) widths.observe(figure);
 
   dark.addEventListener("change", () => want(figures.filter((figure) => figure.view)));
+
+  // What pictures.js needs.
+  window.bufferscope = { written, panels, configuration, embed };
 
   // Paper has no folds: opens all of them, and afterwards closes those that were closed.
   let closed = [];

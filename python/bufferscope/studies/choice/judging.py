@@ -221,13 +221,15 @@ class Choice:
         """Runs of each queue."""
         return min(each.goodput_mbit.n for each in self.measured)
 
-    def report(self, path: str | Path) -> Path:
+    def report(self, path: str | Path, *, stills: bool = False) -> Path:
         """Write a page with the figures and tables.
 
         Parameters
         ----------
         path
-            The directory for `index.html` and `figures/`, which is made if needed.
+            The directory for `index.html`, which is made if needed.
+        stills
+            Draw each chart also as a picture, for paper and as files in `figures/`; see `bs.report.build`.
 
         Returns
         -------
@@ -236,7 +238,7 @@ class Choice:
         """
         from bufferscope.studies.choice.fmt import opening
 
-        page: Path = attached("report")([self.result], path, opening=opening(self))
+        page: Path = attached("report")([self.result], path, opening=opening(self), stills=stills)
         return page
 
     def _runs(self, candidate: QueueCandidate) -> "list[Run]":

@@ -188,20 +188,22 @@ class Comparison:
         kinds = {"beyond_chance": pl.Boolean, **dict.fromkeys(numbers, pl.Float64)}
         return pl.DataFrame(rows, infer_schema_length=None, schema_overrides=kinds)
 
-    def report(self, path: str | PathLike[str] = "comparison") -> Path:
+    def report(self, path: str | PathLike[str] = "comparison", *, stills: bool = False) -> Path:
         """Write a page with the figures and tables.
 
         Parameters
         ----------
         path
-            The directory for `index.html` and `figures/`, which is made if needed.
+            The directory for `index.html`, which is made if needed.
+        stills
+            Draw each chart also as a picture, for paper and as files in `figures/`; see `bs.report.build`.
 
         Returns
         -------
         pathlib.Path
             The page.
         """
-        page: Path = attached("Comparison.report")(self, path)
+        page: Path = attached("Comparison.report")(self, path, stills=stills)
         return page
 
     def _repr_html_(self) -> str:
