@@ -173,5 +173,5 @@ def over_time(chart: Figure, result: ResultRecords) -> Figure:
     chart.layer = [first.add_params(pointed), *others, *room, zooming.layer(), line]
     chart.width -= beside
     chart.usermeta = {"over": "time", "wide": True, "end_s": duration_s(result)}
-    moving: LayerFigure = chart.copy()  # collects the parameters of the layers
+    moving: LayerFigure = chart.copy(deep=False)  # collects the parameters of the layers, which it copies
     return moving

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from bufferscope._core import DROP_REASONS
@@ -11,6 +12,7 @@ from bufferscope.base.libraries import polars as pl
 from bufferscope.metrics.batch import Batch, batches
 from bufferscope.metrics.capacity import bits
 from bufferscope.metrics.declaring import Metric, Query, query
+from bufferscope.metrics.kept import each_once
 from bufferscope.metrics.long import Measured, ordered, quotient
 from bufferscope.metrics.records import RunRecords
 from bufferscope.model.network import NANOSECONDS
@@ -201,10 +203,14 @@ of_queues, of_full_rings, of_stacked = (_lengths(*each) for each in LAYERS.items
 def mean_delays_s(runs: Sequence[RunRecords]) -> Iterator[dict[str, float]]:
     """For each run, by port with a recorded rate: the time average of how long the backlog takes to send."""
     for batch in batches(runs):
-        found: list[dict[str, float]] = [{} for _ in batch.runs]
-        for number, port, delay_s in _mean_delays(batch).collect(engine="in-memory").iter_rows():
-            found[number][port] = delay_s
-        yield from found
+        yield from each_once(mean_delays_s, batch.runs, partial(_mean_delays_s, batch))
+
+
+def _mean_delays_s(batch: Batch) -> list[dict[str, float]]:
+    found: list[dict[str, float]] = [{} for _ in batch.runs]
+    for number, port, delay_s in _mean_delays(batch).collect(engine="in-memory").iter_rows():
+        found[number][port] = delay_s
+    return found
 
 
 def _mean_delays(batch: Batch, layers: Sequence[str] = tuple(LAYERS.values())) -> pl.LazyFrame:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from bufferscope.base.libraries import polars as pl
 from bufferscope.metrics.capacity import capacities
+from bufferscope.metrics.kept import once
 from bufferscope.metrics.records import RunRecords
 from bufferscope.metrics.window import Window
 from bufferscope.model.network import (
@@ -54,6 +55,7 @@ class Sharing:
         return f"{self.flow} shares its flow queue in {self.port} with {self.other}{chance}"
 
 
+@once
 def sharing(run: RunRecords) -> list[Sharing]:
     """The flows of a run that share a flow queue, in the order of the ports; none if flow queues were not recorded."""
     window = Window.of(run)

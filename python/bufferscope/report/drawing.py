@@ -118,7 +118,7 @@ def data_url(svg: str) -> str:
 def _height(spec: Mapping[str, Any]) -> int:
     """The height of the plots that stand below one another on a wide screen, without their axes."""
     panels = spec.get("concat", [spec])
-    rows = math.ceil(len(panels) / spec.get("columns", len(panels)))
+    rows: int = math.ceil(len(panels) / spec.get("columns", len(panels)))
     highest: int = max(panel.get("height", style.HEIGHT) for panel in panels)
     return rows * highest
 

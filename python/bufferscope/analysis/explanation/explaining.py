@@ -15,6 +15,7 @@ from bufferscope.analysis.explanation.statement import Explanation, Statement
 from bufferscope.analysis.explanation.verdicts import verdict
 from bufferscope.base.errors import InputError
 from bufferscope.engines import engine_of
+from bufferscope.metrics.kept import once
 from bufferscope.metrics.records import RunRecords
 from bufferscope.store.live import live_of
 
@@ -58,6 +59,7 @@ def explain(what: "RunRecords | ResultRecords") -> Explanation | list[Explanatio
     return explain_run(what) if runs is None else [explain_run(run) for run in runs]  # type: ignore[arg-type]
 
 
+@once
 def explain_run(run: RunRecords) -> Explanation:
     """The explanation of one run; nothing is simulated."""
     if live := live_of(run.meta["summary"]):
