@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from bufferscope.model.figure_names import FigureName
     from bufferscope.model.scenario import CongestionControl, Scenario
     from bufferscope.model.table_names import FrameName, TableName
-    from bufferscope.results.expectations import ExpectationResult, Verdict
     from bufferscope.results.result import Result
     from bufferscope.results.variation.varying import Variation
+    from bufferscope.results.verdicts import ExpectationResult, Verdict
     from bufferscope.running.executors import Watcher
     from bufferscope.running.layout import StorageLayout
     from bufferscope.running.stepping import FlowState, PortState, Simulation, SimulationState, SimulationTables
@@ -170,7 +170,7 @@ _HOMES = {
     "EngineError": "base.errors",
     "EngineName": "engines.engine",
     "EquationResult": "studies.sizing.equations",
-    "ExpectationResult": "results.expectations",
+    "ExpectationResult": "results.verdicts",
     "Experiment": "model.experiment",
     "ExperimentDocument": "model.experiment",
     "ExperimentError": "base.errors",
@@ -226,7 +226,7 @@ _HOMES = {
     "SweepAxis": "model.experiment",
     "TableName": "model.table_names",
     "Variation": "results.variation.varying",
-    "Verdict": "results.expectations",
+    "Verdict": "results.verdicts",
     "Watcher": "running.executors",
     "__version__": "_core",
     "catalogue": "model.experiment",

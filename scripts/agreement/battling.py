@@ -18,8 +18,9 @@ from bufferscope.engines import Engine, engines
 from bufferscope.metrics import definition
 from bufferscope.model.experiment import load
 from bufferscope.report.verdicts import view
-from bufferscope.results.expectations import ExpectationResult, concerning
+from bufferscope.results.entries import concerning
 from bufferscope.results.result import Result
+from bufferscope.results.verdicts import ExpectationResult
 from bufferscope.running.job import Task
 from bufferscope.running.plan import plan
 from bufferscope.store.reading import is_run

@@ -6,12 +6,12 @@ import pytest
 
 import bufferscope as bs
 from bufferscope import metrics
-from bufferscope.results import expectations
+from bufferscope.results.verdicts import Verdict
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
-def verdicts(name: str, out: Path) -> list[expectations.Verdict]:
+def verdicts(name: str, out: Path) -> list[Verdict]:
     """What the measurements say about an example's expectations."""
     return [evaluated.verdict for evaluated in bs.run(EXAMPLES / f"{name}.toml", out=out).expectations]
 
@@ -139,7 +139,7 @@ def test_packets_in_flight_add_throughput_up_to_what_the_path_holds_and_then_onl
 
 
 def test_a_published_lab_is_met_within_a_few_per_cent(tmp_path: Path) -> None:
-    assert verdicts("published-lab", tmp_path) == [expectations.Verdict.REPRODUCED] * 10
+    assert verdicts("published-lab", tmp_path) == [Verdict.REPRODUCED] * 10
 
 
 def test_a_step_above_a_frames_time_decides_who_wins_on_a_slow_link(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import bufferscope as bs
 from bufferscope.base.errors import ExperimentError
 from bufferscope.figures.source import points
 from bufferscope.model.experiment import load
-from bufferscope.results.expectations import Verdict
+from bufferscope.results.verdicts import Verdict
 from bufferscope.running import layout
 
 Cli = Callable[..., Answer]

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import bufferscope as bs
 from bufferscope.model.expectations import ExpectationEntry
-from bufferscope.results.expectations import Expectation, ExpectationResult, Verdict, evaluate, judge
+from bufferscope.results.expectations import evaluate
+from bufferscope.results.verdicts import Expectation, ExpectationResult, Verdict, judge
 
 
 def run_with(directory: Path, rtts_ms: list[float | None], position: int = 0, seed: int = 1) -> bs.Run:

@@ -12,7 +12,8 @@ import bufferscope as bs
 from bufferscope.cli.documents import result_document
 from bufferscope.cli.tables import print_expectations
 from bufferscope.report.verdicts import view
-from bufferscope.results.expectations import ExpectationResult, Verdict, evaluate
+from bufferscope.results.expectations import evaluate
+from bufferscope.results.verdicts import ExpectationResult, Verdict
 
 WHY = "tcp/1 shares its flow queue in r1>h2 with flood/1, which happens to two flows once in 1,024"
 ENTRY: Any = {

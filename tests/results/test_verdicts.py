@@ -13,7 +13,7 @@ import pytest
 import bufferscope as bs
 from bufferscope.engines import engines
 from bufferscope.model.experiment import load
-from bufferscope.results.expectations import ExpectationResult
+from bufferscope.results.verdicts import ExpectationResult
 from bufferscope.running.brevity import BRIEF, Part
 from bufferscope.running.plan import execute, plan
 

@@ -19,7 +19,8 @@ from bufferscope.base import machine
 from bufferscope.engines import engines
 from bufferscope.model.expectations import ExpectationEntry
 from bufferscope.model.experiment import load
-from bufferscope.results.expectations import concerning, evaluate, gathered
+from bufferscope.results.entries import concerning, gathered
+from bufferscope.results.expectations import evaluate
 from bufferscope.running import executors
 from bufferscope.running.plan import plan
 

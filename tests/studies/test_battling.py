@@ -10,7 +10,7 @@ from bufferscope.engines import REGISTRY, Engine
 from bufferscope.engines.outcome import Outcome
 from bufferscope.engines.sim import engine as sim
 from bufferscope.model.experiment import Point, load
-from bufferscope.results.expectations import Expectation, ExpectationResult, Verdict
+from bufferscope.results.verdicts import Expectation, ExpectationResult, Verdict
 
 
 def evaluated(engine: str, measured: float | None, reach: float | None, band: tuple[float, float]) -> ExpectationResult:

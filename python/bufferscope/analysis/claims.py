@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from bufferscope.engines import engine_of
-from bufferscope.results.expectations import Expectation, ExpectationResult, Verdict
+from bufferscope.results.verdicts import Expectation, ExpectationResult, Verdict
 
 
 def in_words(name: str) -> str:

@@ -1,6 +1,5 @@
 """`bufferscope list` and `bufferscope show`."""
 
-from os.path import dirname, isdir, isfile, join
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,7 @@ from bufferscope.base.errors import InputError
 from bufferscope.cli import options
 from bufferscope.cli.completion import complete_experiment
 from bufferscope.cli.saying import say
-from bufferscope.store import RUNS
+from bufferscope.cli.stored import is_stored
 
 
 def list_(
@@ -135,8 +134,7 @@ def show(
 
       bufferscope show results/ucas-reproduce/run-sim-s1-0f3a2b1c
     """
-    # Path.is_dir and Path.is_file raise an exception if the name is too long.
-    if isdir(what) or isfile(join(dirname(what), RUNS)):  # noqa: PTH112,PTH113,PTH118,PTH120
+    if is_stored(what):
         _show_stored(Path(what), json)
     else:
         _show_experiment(what, json)

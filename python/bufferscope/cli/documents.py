@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from bufferscope.base.strict_json import finite
 from bufferscope.metrics import Estimate, Metrics
-from bufferscope.results.expectations import ExpectationResult
 from bufferscope.results.result import Result
+from bufferscope.results.verdicts import ExpectationResult
 from bufferscope.store.run import Run
 from bufferscope.studies.agreement import Agreement, MetricComparison
 

@@ -1,7 +1,6 @@
 """`bufferscope explore`."""
 
 import sys
-from os.path import dirname, isdir, isfile, join
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,7 @@ from bufferscope.base.errors import InputError
 from bufferscope.cli import options
 from bufferscope.cli.completion import complete_experiment
 from bufferscope.cli.saying import note, say
-from bufferscope.store import RUNS
+from bufferscope.cli.stored import is_stored
 
 if TYPE_CHECKING:
     from bufferscope.report.explorer import Opened
@@ -94,8 +93,7 @@ def _opened(
         return None
     from bufferscope.report.explorer import Opened, of_run, run_of
 
-    # As in `show`: a name may be too long for a path.
-    if isdir(what) or isfile(join(dirname(what), RUNS)):  # noqa: PTH112,PTH113,PTH118,PTH120
+    if is_stored(what):
         from bufferscope.store.finding import find_anywhere
 
         if changed:

@@ -91,7 +91,7 @@ No page is written for more than 500 points.
 
 def insist(results: list["Result"]) -> None:
     """Exit with 1 if an expectation of any result is not reproduced, or could not be judged without its metric."""
-    from bufferscope.results.expectations import Verdict
+    from bufferscope.results.verdicts import Verdict
 
     evaluated = [evaluated for result in results for evaluated in result.expectations]
     if any(each.unmeasured or each.verdict is Verdict.NOT_REPRODUCED for each in evaluated):

@@ -10,8 +10,8 @@ from bufferscope.analysis.claims import DocumentStatement, in_words, statements
 from bufferscope.base.fmt import NBSP, margin
 from bufferscope.cli.terminal import console, plain_table
 from bufferscope.metrics.window import described
-from bufferscope.results.expectations import ExpectationResult, Verdict
 from bufferscope.results.result import Result
+from bufferscope.results.verdicts import ExpectationResult, Verdict
 from bufferscope.running.reproduction import LeftOut
 from bufferscope.store.live import LiveMeasurement, live_of
 from bufferscope.store.metadata import sources

@@ -13,8 +13,8 @@ from bufferscope.base.errors import InputError
 
 if TYPE_CHECKING:
     from bufferscope.analysis.opening import Opening
-    from bufferscope.results.expectations import ExpectationResult
     from bufferscope.results.result import Result
+    from bufferscope.results.verdicts import ExpectationResult
 
 PAGE = "index.html"
 

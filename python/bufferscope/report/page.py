@@ -35,8 +35,8 @@ from bufferscope.report.contents import ContentsEntry, contents
 from bufferscope.report.prose import markdown
 
 if TYPE_CHECKING:
-    from bufferscope.results.expectations import ExpectationResult
     from bufferscope.results.result import Result
+    from bufferscope.results.verdicts import ExpectationResult
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bufferscope.report.verdicts import SYMBOLS, Group, VerdictView, kind
-from bufferscope.results.expectations import Verdict
+from bufferscope.results.verdicts import Verdict
 
 if TYPE_CHECKING:
-    from bufferscope.results.expectations import ExpectationResult
+    from bufferscope.results.verdicts import ExpectationResult
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from bufferscope.analysis.claims import DocumentStatement, in_words, statements
 from bufferscope.base.fmt import NBSP, band, margin, number, with_unit
 from bufferscope.metrics import definition
-from bufferscope.results.expectations import Verdict
+from bufferscope.results.verdicts import Verdict
 
 if TYPE_CHECKING:
-    from bufferscope.results.expectations import ExpectationResult
+    from bufferscope.results.verdicts import ExpectationResult
 
 SYMBOLS = {
     Verdict.REPRODUCED: "✓",

@@ -12,8 +12,10 @@ from bufferscope.base.errors import InputError, StoreError
 from bufferscope.base.names import closest
 from bufferscope.base.strict_json import finite
 from bufferscope.model.table_names import FRAME_NAMES, TABLE_NAMES, FrameName, TableName
-from bufferscope.results.expectations import ExpectationResult, evaluate, gathered
+from bufferscope.results.entries import gathered
+from bufferscope.results.expectations import evaluate
 from bufferscope.results.variation import Variation
+from bufferscope.results.verdicts import ExpectationResult
 from bufferscope.store.run import Run
 
 if TYPE_CHECKING:

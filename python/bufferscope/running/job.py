@@ -16,7 +16,7 @@ from bufferscope.engines import Engine, Progress, engines
 from bufferscope.engines.outcome import Outcome
 from bufferscope.model.experiment import Experiment, Point
 from bufferscope.model.identity import scenario_digest
-from bufferscope.results.expectations import concerning
+from bufferscope.results.entries import concerning
 from bufferscope.store import FORMAT, partition
 from bufferscope.store.metadata import ExperimentMetadata, InitialMetadata, MemberFacts, Observed
 from bufferscope.store.writing import directory_name, write_metadata

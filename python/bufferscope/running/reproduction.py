@@ -10,7 +10,8 @@ from bufferscope.engines import carrying, engines
 from bufferscope.engines.availability import lacking
 from bufferscope.model.directions import SIDES
 from bufferscope.model.experiment import Experiment, Point
-from bufferscope.results.expectations import ExpectationResult, evaluate
+from bufferscope.results.expectations import evaluate
+from bufferscope.results.verdicts import ExpectationResult
 from bufferscope.running.executors import refused
 from bufferscope.running.job import Task
 from bufferscope.running.plan import plan
