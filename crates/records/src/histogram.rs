@@ -36,7 +36,10 @@ impl SojournHistogram {
     pub fn record(&mut self, sojourn_ns: u64) {
         let (octave, bucket) = position(sojourn_ns);
         self.occupied |= 1 << octave;
-        let counts = self.octaves[octave].get_or_insert_with(|| Box::new([0; BUCKETS_PER_OCTAVE]));
+        let counts = match &mut self.octaves[octave] {
+            Some(counts) => counts,
+            empty => allocate(empty),
+        };
         counts[bucket] = counts[bucket].saturating_add(1);
     }
 
@@ -72,12 +75,19 @@ impl fmt::Debug for SojournHistogram {
     }
 }
 
+/// Apart from [`SojournHistogram::record`], so that counting a packet does not pay for the call.
+#[cold]
+fn allocate(octave: &mut Option<Box<[u32; BUCKETS_PER_OCTAVE]>>) -> &mut [u32; BUCKETS_PER_OCTAVE] {
+    octave.get_or_insert_with(|| Box::new([0; BUCKETS_PER_OCTAVE]))
+}
+
 /// Octave and bucket of a time: its leading bit, and the ten bits after it.
+#[inline]
 fn position(ns: u64) -> (usize, usize) {
-    let shift = (u64::BITS - ns.leading_zeros()).saturating_sub(PRECISION_BITS + 1);
-    let in_first_octave = ns >> PRECISION_BITS == 0;
-    let octave = if in_first_octave { 0 } else { shift as usize + 1 };
-    (octave, (ns >> shift) as usize % BUCKETS_PER_OCTAVE)
+    let in_first_octave = BUCKETS_PER_OCTAVE as u64 - 1;
+    let octave = (ns | in_first_octave).ilog2() - (PRECISION_BITS - 1);
+    let shift = octave.saturating_sub(1);
+    (octave as usize, (ns >> shift) as usize % BUCKETS_PER_OCTAVE)
 }
 
 /// The time in the middle of a bucket, rounded down.

@@ -60,10 +60,7 @@ impl<S: Sink + ?Sized> Recording<S> {
     pub(crate) fn sojourn(&mut self, port: PortIndex, now_ns: u64, sojourn_ns: u64) {
         match &mut self.sojourns {
             Sojourns::Histogram { queues, .. } => queues[port as usize].record(sojourn_ns),
-            Sojourns::Packets => {
-                let port = self.ports[port as usize];
-                self.recorder.sojourn(SojournRow { t_ns: now_ns, port, layer: Layer::Qdisc, sojourn_ns, packets: 1 });
-            }
+            Sojourns::Packets => self.sojourn_of_packet((port, Layer::Qdisc), now_ns, sojourn_ns),
             Sojourns::Unrecorded => {}
         }
     }
@@ -72,12 +69,15 @@ impl<S: Sink + ?Sized> Recording<S> {
     pub(crate) fn ring_sojourn(&mut self, port: PortIndex, now_ns: u64, sojourn_ns: u64) {
         match &mut self.sojourns {
             Sojourns::Histogram { rings, .. } => rings[port as usize].record(sojourn_ns),
-            Sojourns::Packets => {
-                let port = self.ports[port as usize];
-                self.recorder.sojourn(SojournRow { t_ns: now_ns, port, layer: Layer::Ring, sojourn_ns, packets: 1 });
-            }
+            Sojourns::Packets => self.sojourn_of_packet((port, Layer::Ring), now_ns, sojourn_ns),
             Sojourns::Unrecorded => {}
         }
+    }
+
+    #[cold]
+    fn sojourn_of_packet(&mut self, (port, layer): (PortIndex, Layer), now_ns: u64, sojourn_ns: u64) {
+        let port = self.ports[port as usize];
+        self.recorder.sojourn(SojournRow { t_ns: now_ns, port, layer, sojourn_ns, packets: 1 });
     }
 
     /// A packet was dropped or marked in a layer of a port.
