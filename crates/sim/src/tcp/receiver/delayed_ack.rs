@@ -74,8 +74,18 @@ pub(crate) struct Pace {
     pub(crate) srtt_ns: Option<u64>,
     /// This side's retransmission timeout: a longer silence means that the sender has restarted.
     pub(crate) rto_ns: u64,
-    /// The number of segments that fit into half of the offered window.
-    pub(crate) half_window_segments: u64,
+    /// The offered window.
+    pub(crate) window_bytes: u64,
+    /// Payload of a full segment.
+    pub(crate) mss_bytes: u32,
+}
+
+impl Pace {
+    /// The number of segments that fit into half of the offered window. Few acknowledgements need it, so that the others
+    /// are spared a division.
+    fn half_window_segments(self) -> u64 {
+        self.window_bytes / (2 * u64::from(self.mss_bytes))
+    }
 }
 
 impl DelayedAck {
@@ -120,8 +130,10 @@ impl DelayedAck {
     }
 
     /// Sends up to `most` of the next acknowledgements at once.
+    #[cold]
     fn acknowledge_quickly(&mut self, most: u64, pace: Pace) {
-        let wanted = if pace.half_window_segments == 0 { 2 } else { pace.half_window_segments };
+        let segments = pace.half_window_segments();
+        let wanted = if segments == 0 { 2 } else { segments };
         self.quick = self.quick.max(wanted.min(most));
     }
 
@@ -261,7 +273,9 @@ mod tests {
     use super::*;
 
     const MS: u64 = 1_000_000;
-    const PACE: Pace = Pace { srtt_ns: Some(20 * MS), rto_ns: 220 * MS, half_window_segments: 22 };
+    const MSS_BYTES: u32 = 1448;
+    const PACE: Pace =
+        Pace { srtt_ns: Some(20 * MS), rto_ns: 220 * MS, window_bytes: 44 * MSS_BYTES as u64, mss_bytes: MSS_BYTES };
 
     /// The state after the quick acknowledgements of the start. The last data arrived at 1000 ms.
     fn settled() -> DelayedAck {
@@ -294,7 +308,7 @@ mod tests {
     #[test]
     fn a_small_window_allows_fewer_quick_ones() {
         let mut ack = DelayedAck::new(Timers::Exact);
-        ack.on_data(0, true, false, Pace { half_window_segments: 5, ..PACE });
+        ack.on_data(0, true, false, Pace { window_bytes: 10 * u64::from(MSS_BYTES), ..PACE });
         assert_eq!(ack.quick, 5);
     }
 

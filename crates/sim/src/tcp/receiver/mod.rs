@@ -264,11 +264,11 @@ impl Receiver {
     }
 
     fn pace(&self, round_trip: RoundTrip) -> Pace {
-        let offered = self.window.offered(self.reassembly.next());
         Pace {
             srtt_ns: round_trip.srtt_ns,
             rto_ns: round_trip.rto_ns,
-            half_window_segments: offered / (2 * u64::from(self.mss_bytes)),
+            window_bytes: self.window.offered(self.reassembly.next()),
+            mss_bytes: self.mss_bytes,
         }
     }
 }

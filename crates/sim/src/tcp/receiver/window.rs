@@ -114,7 +114,8 @@ impl ReceiveWindow {
     /// Window to offer from `next` on, with `held_bytes` buffered out of order.
     #[inline]
     pub(crate) fn offer(&mut self, next: u64, held_bytes: u64) -> u32 {
-        let window = self.select(held_bytes).max(self.offered(next)).next_multiple_of(self.unit_bytes);
+        // Up to the next multiple of a power of two, without a division.
+        let window = (self.select(held_bytes).max(self.offered(next)) + self.unit_bytes - 1) & !(self.unit_bytes - 1);
         self.edge = self.edge.max(next + window);
         window as u32
     }

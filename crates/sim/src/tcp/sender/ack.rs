@@ -267,7 +267,7 @@ impl Sender {
             self.rtt.add_min(now_ns, newest_ns);
         }
         self.rtt.add(rtt_ns, self.una, self.nxt);
-        self.timer.reset_backoff();
+        self.timer.on_measured(&self.rtt);
         Some(newest_ns)
     }
 
@@ -303,7 +303,7 @@ impl Sender {
 
     /// Restarts the timer (`tcp_set_xmit_timer`).
     fn restart_timer(&mut self, now_ns: u64) {
-        if !self.schedule_probe(now_ns, self.timer.rto_ns(&self.rtt)) {
+        if !self.schedule_probe(now_ns, self.timer.rto_ns()) {
             self.rearm_retransmit(now_ns);
         }
     }
@@ -343,7 +343,7 @@ impl Sender {
         }
         match self.next_new() {
             Some((len, fin)) if !self.fits_peer_window(len, fin) => {
-                self.timer.arm(Wait::Persist, now_ns, self.timer.persist_ns(&self.rtt));
+                self.timer.arm(Wait::Persist, now_ns, self.timer.persist_ns());
             }
             _ => self.timer.end_persist(),
         }

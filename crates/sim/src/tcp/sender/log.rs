@@ -42,9 +42,9 @@ impl Sender {
     /// Notes that a timer has expired, before it is handled.
     pub(super) fn note_expiry(&mut self, timer: Expiry) {
         let (backoff, timeout_ns) = match timer {
-            Expiry::Persist => (self.timer.probes(), Some(self.timer.persist_ns(&self.rtt))),
+            Expiry::Persist => (self.timer.probes(), Some(self.timer.persist_ns())),
             Expiry::Handshake | Expiry::Reordering => (0, None),
-            Expiry::Retransmission => (self.timer.backoff(), Some(self.timer.rto_ns(&self.rtt))),
+            Expiry::Retransmission => (self.timer.backoff(), Some(self.timer.rto_ns())),
         };
         self.note(|_| Transition::Expired { timer, backoff, timeout_ns });
     }

@@ -199,6 +199,7 @@ impl Sender {
         }
         if let Some(rtt_ns) = handshake.rtt_ns {
             self.rtt.add(rtt_ns, self.una, self.nxt);
+            self.timer.on_measured(&self.rtt);
             self.rtt.add_min(now_ns, rtt_ns);
         }
         // The segment that opened the connection (`tcp_rcv_state_process`, `tcp_clean_rtx_queue`).
@@ -275,7 +276,7 @@ impl Sender {
 
     /// Retransmission timeout.
     pub(crate) fn rto_ns(&self) -> u64 {
-        self.timer.rto_ns(&self.rtt)
+        self.timer.rto_ns()
     }
 
     fn min_rtt_ns(&self) -> u64 {

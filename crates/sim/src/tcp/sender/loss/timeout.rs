@@ -36,7 +36,7 @@ impl Sender {
             return self.timer.arm(Wait::Retransmit, output.now_ns, HOST_BUSY_NS);
         }
         self.timer.back_off();
-        self.timer.arm(Wait::Retransmit, output.now_ns, self.timer.rto_ns(&self.rtt));
+        self.timer.arm(Wait::Retransmit, output.now_ns, self.timer.rto_ns());
     }
 
     /// Marks everything outstanding lost, unless it was sent very recently. The window restarts from one packet.

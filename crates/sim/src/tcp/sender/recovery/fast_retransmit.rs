@@ -116,7 +116,7 @@ impl Sender {
         summary.retransmission_lost |= self.board.retransmitted() < retransmitted_before;
         if let Some(look_again_ns) = look_again {
             let delay_ns = look_again_ns.saturating_sub(now_ns) + REORDER_SLACK_NS;
-            self.timer.arm(Wait::Reorder, now_ns, delay_ns.min(self.timer.rto_ns(&self.rtt)));
+            self.timer.arm(Wait::Reorder, now_ns, delay_ns.min(self.timer.rto_ns()));
             summary.waits_for_reordered = true;
         }
     }

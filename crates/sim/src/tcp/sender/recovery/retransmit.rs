@@ -23,7 +23,7 @@ impl Sender {
                 return;
             }
             if id == self.board.ids().start && self.timer.wait() != Some(Wait::Reorder) {
-                self.arm_after(Wait::Retransmit, output.now_ns, self.timer.rto_ns(&self.rtt));
+                self.arm_after(Wait::Retransmit, output.now_ns, self.timer.rto_ns());
             }
         }
     }

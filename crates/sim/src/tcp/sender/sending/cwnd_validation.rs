@@ -61,10 +61,7 @@ impl Sender {
             return;
         }
         self.usage.used = self.usage.used.max(packets_out);
-        if self.slow_start_after_idle
-            && now_ns - self.usage.stamp_ns >= self.timer.rto_ns(&self.rtt)
-            && !self.cc.governs()
-        {
+        if self.slow_start_after_idle && now_ns - self.usage.stamp_ns >= self.timer.rto_ns() && !self.cc.governs() {
             self.shrink_unused_window(now_ns);
         }
         self.note_buffer_limit(now_ns);
@@ -94,7 +91,7 @@ impl Sender {
         if !self.slow_start_after_idle || self.board.packets_out() > 0 || self.cc.governs() {
             return;
         }
-        let rto_ns = self.timer.rto_ns(&self.rtt);
+        let rto_ns = self.timer.rto_ns();
         let idle_ns = now_ns - self.last_sent_ns;
         if self.last_sent_ns == 0 || idle_ns <= rto_ns {
             return;

@@ -33,7 +33,7 @@ impl Sender {
         }
         if self.board.packets_out() == 0 && self.timer.wait().is_none() && self.next_new().is_some() {
             // There is data to send but nothing in flight, so the peer's window is (nearly) closed.
-            self.arm_after(Wait::Persist, output.now_ns, self.timer.persist_ns(&self.rtt));
+            self.arm_after(Wait::Persist, output.now_ns, self.timer.persist_ns());
         }
     }
 
@@ -53,7 +53,7 @@ impl Sender {
             self.on_xmit_result(output.now_ns, xmit);
             if xmit != Xmit::Dropped {
                 self.timer.on_persist();
-                return self.arm_after(Wait::Persist, output.now_ns, self.timer.persist_ns(&self.rtt));
+                return self.arm_after(Wait::Persist, output.now_ns, self.timer.persist_ns());
             }
         }
         self.arm_after(Wait::Persist, output.now_ns, HOST_BUSY_NS);

@@ -3,7 +3,7 @@
 use crate::tcp::Timers;
 use crate::tcp::sender::loss::probe::TailProbe;
 use crate::tcp::sender::{Sender, State};
-use crate::transport::rtt::{RTO_MAX_NS, Rtt};
+use crate::transport::rtt::{RTO_INITIAL_NS, RTO_MAX_NS, Rtt};
 
 /// What the timer waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub(crate) enum Wait {
 pub(crate) struct Timer {
     timers: Timers,
     armed: Option<(Wait, u64)>,
+    /// The retransmission timeout without backoff. It changes with each measurement, and is used several times in between.
+    timeout_ns: u64,
     backoff: u32,
     /// Probes of the closed window that were not answered with an open one.
     probes: u32,
@@ -31,7 +33,7 @@ pub(crate) struct Timer {
 impl Timer {
     /// A timer that waits for nothing.
     pub(crate) fn new(timers: Timers) -> Self {
-        Self { timers, armed: None, backoff: 0, probes: 0 }
+        Self { timers, armed: None, timeout_ns: timers.timeout_ns(RTO_INITIAL_NS), backoff: 0, probes: 0 }
     }
 
     /// Arms the timer for `delay_ns` from now. It no longer waits for anything else.
@@ -65,13 +67,14 @@ impl Timer {
     }
 
     /// The retransmission timeout, doubled once for each timeout since the last measurement (RFC 6298, rule 5.5).
-    pub(crate) fn rto_ns(&self, rtt: &Rtt) -> u64 {
-        self.timers.timeout_ns(rtt.rto_ns()).checked_shl(self.backoff).unwrap_or(RTO_MAX_NS).min(RTO_MAX_NS)
+    #[inline]
+    pub(crate) fn rto_ns(&self) -> u64 {
+        self.timeout_ns.checked_shl(self.backoff).unwrap_or(RTO_MAX_NS).min(RTO_MAX_NS)
     }
 
     /// Time until the next probe of a closed window: the timeout, doubled for every probe (`tcp_probe0_when`).
-    pub(crate) fn persist_ns(&self, rtt: &Rtt) -> u64 {
-        self.rto_ns(rtt).checked_shl(self.probes).unwrap_or(RTO_MAX_NS).min(RTO_MAX_NS)
+    pub(crate) fn persist_ns(&self) -> u64 {
+        self.rto_ns().checked_shl(self.probes).unwrap_or(RTO_MAX_NS).min(RTO_MAX_NS)
     }
 
     /// A closed window was probed.
@@ -101,8 +104,10 @@ impl Timer {
         self.backoff = (self.backoff + 1).min(10);
     }
 
-    /// A new measurement: the timeout is no longer backed off.
-    pub(crate) fn reset_backoff(&mut self) {
+    /// A new measurement: the timeout follows it, and is no longer backed off.
+    #[inline]
+    pub(crate) fn on_measured(&mut self, rtt: &Rtt) {
+        self.timeout_ns = self.timers.timeout_ns(rtt.rto_ns());
         self.backoff = 0;
     }
 }
@@ -127,7 +132,7 @@ impl Sender {
         }
         let rto_ns = match self.timer.wait() {
             Some(Wait::Probe | Wait::Reorder) => self.head_rto_ns(now_ns),
-            _ => self.timer.rto_ns(&self.rtt),
+            _ => self.timer.rto_ns(),
         };
         self.arm_after(Wait::Retransmit, now_ns, rto_ns);
     }
@@ -139,7 +144,7 @@ impl Sender {
 
     /// Time left until the oldest segment times out.
     pub(in crate::tcp::sender) fn head_rto_ns(&self, now_ns: u64) -> u64 {
-        let rto_ns = self.timer.rto_ns(&self.rtt);
+        let rto_ns = self.timer.rto_ns();
         match self.board.head() {
             Some(head) if head.sent_ns + rto_ns > now_ns => head.sent_ns + rto_ns - now_ns,
             Some(_) => 1,
@@ -154,10 +159,10 @@ mod tests {
 
     #[test]
     fn the_timeout_doubles_up_to_two_minutes() {
-        let (mut timer, rtt) = (Timer::new(Timers::Exact), Rtt::new());
+        let mut timer = Timer::new(Timers::Exact);
         let seconds: Vec<u64> = (0..9)
             .map(|_| {
-                let rto_ns = timer.rto_ns(&rtt);
+                let rto_ns = timer.rto_ns();
                 timer.back_off();
                 rto_ns / 1_000_000_000
             })
