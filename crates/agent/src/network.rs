@@ -2,9 +2,11 @@
 
 use std::io;
 
+use bufferscope_endpoint::dualpi2::{self, ParametersError};
 use bufferscope_endpoint::netlink::Netlink;
 use bufferscope_endpoint::qdisc_stats::{self, QdiscStats};
-use bufferscope_plan::{FAULTS_HANDLE, Plan, is_optional};
+use bufferscope_plan::{FAULTS_HANDLE, Parameters, Plan, is_optional};
+use nix::net::if_::if_nametoindex;
 
 use crate::cards::{CardError, CardSet};
 use crate::kernel::namespace::Namespace;
@@ -30,6 +32,16 @@ pub enum NetworkError {
     /// A port cannot have its ring.
     #[error(transparent)]
     Card(#[from] CardError),
+    /// A discipline does not have its parameters.
+    #[error("dualpi2 on {device} in {namespace}: {source}")]
+    Parameters {
+        /// The device.
+        device: String,
+        /// Where it is.
+        namespace: String,
+        /// Why not.
+        source: ParametersError,
+    },
     /// Anything else.
     #[error("{what} in {namespace}: {source}")]
     Step {
@@ -65,6 +77,13 @@ impl Network {
                     .map_err(step("turning offloads off", &planned.name))?;
             }
             tool::run("tc", namespace, &planned.name, &planned.tc)?;
+            for parameters in &planned.parameters {
+                set_parameters(parameters, namespace).map_err(|source| NetworkError::Parameters {
+                    device: parameters.device.clone(),
+                    namespace: planned.name.clone(),
+                    source,
+                })?;
+            }
         }
         network.await_carriers()?;
         network.check_bql(kernel)?;
@@ -122,6 +141,12 @@ impl Network {
         }
         Ok(())
     }
+}
+
+fn set_parameters(parameters: &Parameters, namespace: &Namespace) -> Result<(), ParametersError> {
+    namespace.enter()?;
+    let interface = if_nametoindex(parameters.device.as_str()).map_err(io::Error::from)?;
+    dualpi2::configure(&mut Netlink::open()?, interface, parameters.handle, &parameters.dualpi2)
 }
 
 /// Changes a setting. If the kernel lacks it, this is no error for settings that a kernel may lack.

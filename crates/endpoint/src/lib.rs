@@ -8,6 +8,7 @@ pub mod class_stats;
 pub mod clock;
 pub mod cpu;
 pub mod datagram;
+pub mod dualpi2;
 pub mod error_queue;
 pub mod ethtool;
 pub mod netlink;

@@ -1,22 +1,29 @@
 //! Netlink messages and their attributes, parsed without trusting any length, and the socket that receives them.
 
+mod refusal;
+
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
 use nix::errno::Errno;
+use nix::libc;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, setsockopt, socket,
     sockopt,
 };
 use nix::sys::time::{TimeVal, TimeValLike};
 
+pub use self::refusal::Refusal;
 use crate::bytes::{read_u16, read_u32};
+use crate::options;
 
 /// Length of `struct nlmsghdr`.
 const HEADER_BYTES: usize = 16;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
+/// `NLM_F_REQUEST`.
+const REQUEST_FLAGS: u16 = 0x1;
 /// `NLM_F_REQUEST | NLM_F_DUMP`.
 const DUMP_FLAGS: u16 = 0x301;
 /// `NLM_F_REQUEST | NLM_F_ECHO`: for some kinds of objects, the kernel answers only with the latter.
@@ -35,6 +42,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const ALIGNMENT: usize = 4;
 /// Bits of an attribute's type that are flags (`NLA_F_NESTED`, `NLA_F_NET_BYTEORDER`).
 const TYPE_MASK: u16 = 0x3fff;
+/// `NLA_F_NESTED`: the value consists of attributes.
+const NESTED: u16 = 0x8000;
 
 /// The kernel's answer is not as netlink(7) describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,7 +89,7 @@ impl Netlink {
         body: &[u8],
         each: impl FnMut(u16, &[u8]) -> Result<(), Malformed>,
     ) -> io::Result<()> {
-        self.ask(request, DUMP_FLAGS, body, each)
+        Ok(self.ask(request, DUMP_FLAGS, body, each)?)
     }
 
     /// Requests one object and passes its message's type and payload to `take`.
@@ -90,7 +99,7 @@ impl Netlink {
         body: &[u8],
         take: impl FnMut(u16, &[u8]) -> Result<(), Malformed>,
     ) -> io::Result<()> {
-        self.ask(request, GET_FLAGS, body, take)
+        Ok(self.ask(request, GET_FLAGS, body, take)?)
     }
 
     /// As [`Self::get`], but also ends if the kernel has nothing to answer; `take` is not called then.
@@ -100,7 +109,13 @@ impl Netlink {
         body: &[u8],
         take: impl FnMut(u16, &[u8]) -> Result<(), Malformed>,
     ) -> io::Result<()> {
-        self.ask(request, GET_FLAGS | CONFIRM, body, take)
+        Ok(self.ask(request, GET_FLAGS | CONFIRM, body, take)?)
+    }
+
+    /// Requests a change, and returns when the kernel has made it.
+    pub fn change(&mut self, request: u16, body: &[u8]) -> Result<(), Refusal> {
+        options::set_int(&self.socket, libc::SOL_NETLINK, libc::NETLINK_EXT_ACK, 1)?;
+        self.ask(request, REQUEST_FLAGS | CONFIRM, body, |_, _| Ok(()))
     }
 
     fn ask(
@@ -109,13 +124,13 @@ impl Netlink {
         flags: u16,
         body: &[u8],
         mut each: impl FnMut(u16, &[u8]) -> Result<(), Malformed>,
-    ) -> io::Result<()> {
+    ) -> Result<(), Refusal> {
         self.sequence += 1;
         send(self.socket.as_raw_fd(), &question(request, flags, self.sequence, body), MsgFlags::empty())?;
         loop {
             let length = match recv(self.socket.as_raw_fd(), &mut self.buffer, MsgFlags::empty()) {
                 Err(Errno::EINTR) => continue,
-                Err(Errno::EAGAIN) => return Err(no_answer(request)),
+                Err(Errno::EAGAIN) => return Err(no_answer(request).into()),
                 other => other?,
             };
             for message in messages(&self.buffer[..length]) {
@@ -126,7 +141,7 @@ impl Netlink {
                 match message.kind {
                     NLMSG_DONE if message.flags & INTERRUPTED != 0 => return Err(Errno::EINTR.into()),
                     NLMSG_DONE => return Ok(()),
-                    NLMSG_ERROR => return refusal(message.payload)?.map_or(Ok(()), Err),
+                    NLMSG_ERROR => return refusal::parse(message.flags, message.payload)?.map_or(Ok(()), Err),
                     kind => each(kind, message.payload)?,
                 }
                 if message.flags & MORE_FOLLOWS == 0 {
@@ -197,6 +212,11 @@ fn split_attribute(bytes: &[u8]) -> Result<(Attribute<'_>, &[u8]), Malformed> {
     Ok(((kind, value), bytes.get(length.next_multiple_of(ALIGNMENT)..).unwrap_or_default()))
 }
 
+/// Adds an attribute that consists of attributes to a request.
+pub fn push_nested(request: &mut Vec<u8>, kind: u16, attributes: &[u8]) {
+    push_attribute(request, kind | NESTED, attributes);
+}
+
 /// Adds an attribute to a request.
 pub fn push_attribute(request: &mut Vec<u8>, kind: u16, value: &[u8]) {
     request.extend(((4 + value.len()) as u16).to_ne_bytes());
@@ -221,25 +241,9 @@ fn no_answer(request: u16) -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, text)
 }
 
-/// Why the kernel refuses a request; `None` if this is its confirmation.
-fn refusal(payload: &[u8]) -> Result<Option<io::Error>, Malformed> {
-    let code = read_u32(payload, 0).ok_or(Malformed("an error without a code"))? as i32;
-    let code = code.checked_neg().ok_or(Malformed("an impossible error code"))?;
-    Ok((code != 0).then(|| io::Error::from_raw_os_error(code)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_error_of_code_0_is_a_confirmation() {
-        assert!(refusal(&0_i32.to_ne_bytes()).unwrap().is_none());
-        let error = refusal(&(-2_i32).to_ne_bytes()).unwrap().unwrap();
-        assert_eq!(error.kind(), io::ErrorKind::NotFound);
-        assert!(refusal(&i32::MIN.to_ne_bytes()).is_err());
-        assert!(refusal(&[0; 3]).is_err());
-    }
 
     #[test]
     fn attributes_are_written_as_they_are_read() {

@@ -7,10 +7,10 @@ use bufferscope_scenario::{Kind, Reason};
 use crate::bytes::{read_u32, read_u64};
 use crate::netlink::{Malformed, Netlink, attributes};
 
-const RTM_NEWQDISC: u16 = 36;
-const RTM_GETQDISC: u16 = 38;
+pub(crate) const RTM_NEWQDISC: u16 = 36;
+pub(crate) const RTM_GETQDISC: u16 = 38;
 /// Length of `struct tcmsg`.
-const TCMSG_BYTES: usize = 20;
+pub(crate) const TCMSG_BYTES: usize = 20;
 /// `TC_H_ROOT`, the parent of a device's own discipline.
 const ROOT: u32 = u32::MAX;
 

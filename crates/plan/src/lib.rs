@@ -35,7 +35,7 @@ mod wire;
 
 use std::net::Ipv4Addr;
 
-use bufferscope_scenario::{Encapsulation, NodeIndex, Scenario, Unreachable};
+use bufferscope_scenario::{Dualpi2, Encapsulation, NodeIndex, Scenario, Unreachable};
 
 pub use network::{hardware_address, link_devices, node_addresses};
 pub use qdisc::{module, needed as needed_qdiscs, own_arguments as qdisc_arguments};
@@ -111,6 +111,24 @@ pub struct Namespace {
     pub devices: Vec<String>,
     /// Arguments of `tc`, one command a line.
     pub tc: Vec<String>,
+    /// The parameters that these commands leave out.
+    pub parameters: Vec<Parameters>,
+}
+
+/// The parameters of a discipline that is newer than many an iproute2, whose `tc` then passes on the discipline's name
+/// but no parameters. `tc` creates it without them, and the agent sets them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    /// Index in [`Namespace::tc`] of the command that creates the discipline.
+    pub command: usize,
+    /// Its device.
+    pub device: String,
+    /// Its handle.
+    pub handle: u32,
+    /// Its parameters.
+    pub dualpi2: Dualpi2,
+    /// What a `tc` that knows the discipline takes at the end of the command. Empty if all have the kernel's defaults.
+    pub arguments: String,
 }
 
 /// A veth pair, or two network cards of the machine that face each other.

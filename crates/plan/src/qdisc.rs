@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use bufferscope_scenario::{Kind, Match, Part, Port, Qdisc, Scenario, Setting};
+use bufferscope_scenario::{Dualpi2, Kind, Match, Part, Port, Qdisc, Scenario, Setting};
 
 use super::shaper::LEAF_HANDLE;
-use super::{InnerQdisc, PlanError, units};
+use super::{InnerQdisc, Parameters, PlanError, units};
 
 /// The queueing disciplines that a scenario's ports need, including the shaper but not the propagation delay.
 pub fn needed(scenario: &Scenario) -> BTreeSet<&'static str> {
@@ -31,13 +31,15 @@ pub(super) struct Attaching<'a> {
     port: &'a str,
     /// Arguments of `tc`, one command a line.
     pub(super) lines: Vec<String>,
+    /// Parameters that these leave out.
+    pub(super) parameters: Vec<Parameters>,
     /// The disciplines, each before those inside it.
     pub(super) attached: Vec<InnerQdisc>,
 }
 
 impl<'a> Attaching<'a> {
     pub(super) fn new(device: &'a str, port: &'a str) -> Self {
-        Self { device, port, lines: Vec::new(), attached: Vec::new() }
+        Self { device, port, lines: Vec::new(), parameters: Vec::new(), attached: Vec::new() }
     }
 
     /// Attaches a discipline, and all inner ones, at a parent such as `root` or `parent 1:1`, inside the discipline
@@ -48,8 +50,17 @@ impl<'a> Attaching<'a> {
         let number = (LEAF_HANDLE >> 16) + index as u32;
         self.attached.push(InnerQdisc { handle: number << 16, parent: outer });
         let kind = qdisc.kind();
-        let settings = if qdisc.needs_only_name() { Vec::new() } else { qdisc.settings() };
-        let settings = arguments(kind, settings, port)?;
+        let mut settings = arguments(kind, qdisc.settings(), port)?;
+        if let Qdisc::Dualpi2(dualpi2) = qdisc {
+            let arguments = settings.split_off(kind.name.len());
+            self.parameters.push(Parameters {
+                command: self.lines.len(),
+                device: device.to_owned(),
+                handle: number << 16,
+                dualpi2: dualpi2.clone(),
+                arguments: if *dualpi2 == Dualpi2::default() { String::new() } else { arguments },
+            });
+        }
         self.lines.push(format!("qdisc add dev {device} {parent} handle {number:x}:{table} {settings}"));
         let id = |class: u16| if class == 0 { format!("{number:x}:") } else { format!("{number:x}:{class:x}") };
         let mut filters = 0;

@@ -135,7 +135,7 @@ impl Script {
 }
 
 fn set_up(f: &mut Formatter<'_>, namespace: &Namespace, offloads: &str) -> fmt::Result {
-    let Namespace { name, sysctls, ip, devices, tc } = namespace;
+    let Namespace { name, sysctls, ip, devices, tc, parameters } = namespace;
     writeln!(f, "\n    # {name}")?;
     for (key, value) in sysctls {
         let optional = if sysctl::is_optional(key, value) { "e" } else { "" };
@@ -147,8 +147,9 @@ fn set_up(f: &mut Formatter<'_>, namespace: &Namespace, offloads: &str) -> fmt::
     for device in devices {
         writeln!(f, "    ip netns exec {name} ethtool -K {device} {offloads} >/dev/null")?;
     }
-    for line in tc {
-        writeln!(f, "    tc -n {name} {line}")?;
+    for (index, line) in tc.iter().enumerate() {
+        let left_out = parameters.iter().find(|own| own.command == index).map_or("", |own| &own.arguments);
+        writeln!(f, "    tc -n {name} {line}{left_out}")?;
     }
     Ok(())
 }

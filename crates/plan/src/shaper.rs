@@ -7,8 +7,8 @@ use bufferscope_scenario::{Boost, PfifoFast, Port, Qdisc, RateSchedule, RateStep
 
 use super::network::node_device;
 use super::{
-    Cable, Clock, DelayBy, Device, InnerQdisc, Kernel, Plan, PlanError, PortRing, RateChange, ShapedPort, Wire, qdisc,
-    ring, units, wire,
+    Cable, Clock, DelayBy, Device, InnerQdisc, Kernel, Parameters, Plan, PlanError, PortRing, RateChange, ShapedPort,
+    Wire, qdisc, ring, units, wire,
 };
 
 /// The fastest rate that `tc` passes to HFSC: 32 bits of bytes per second.
@@ -162,7 +162,12 @@ fn attach(
 ) -> Result<Vec<InnerQdisc>, PlanError> {
     let mut attaching = qdisc::Attaching::new(&device.name, name);
     attaching.attach(&port.queue, 0, parent, table)?;
-    plan.namespaces[device.namespace].tc.extend(attaching.lines);
+    let namespace = &mut plan.namespaces[device.namespace];
+    let before = namespace.tc.len();
+    namespace.tc.extend(attaching.lines);
+    namespace
+        .parameters
+        .extend(attaching.parameters.into_iter().map(|own| Parameters { command: before + own.command, ..own }));
     Ok(attaching.attached.split_off(1))
 }
 

@@ -194,17 +194,30 @@ fn a_setting_that_older_kernels_lack_may_be_missing_only_where_they_do_the_same_
     assert!(!is_optional("net.ipv4.ip_forward", "0"));
 }
 
-/// A `tc` that does not know a discipline passes on its name, but no parameters.
+/// A `tc` older than dualpi2 passes on its name, but no parameters: the agent sets them. A script takes a `tc` that knows
+/// them, unless all have the kernel's defaults.
 #[test]
-fn dualpi2_with_the_kernels_defaults_needs_no_tc_that_knows_it() {
-    let commands = |keys: &str| {
-        let queue = format!("{{ qdisc = \"dualpi2\"{keys} }}");
-        let script = script(&LAB.replace("{ qdisc = \"pfifo\", limit = \"100p\" }", &queue));
-        let (_, arguments) = script.split_once(" dualpi2").unwrap();
-        arguments.lines().next().unwrap().to_owned()
+fn tc_creates_dualpi2_without_parameters_and_the_agent_sets_them() {
+    let toml = |keys: &str| {
+        let queue =
+            format!("{{ qdisc = \"prio\", inner = [{{ qdisc = \"pfifo\" }}, {{ qdisc = \"dualpi2\"{keys} }}] }}");
+        LAB.replace("{ qdisc = \"pfifo\", limit = \"100p\" }", &queue)
     };
-    assert_eq!(commands(""), "");
-    assert!(commands(", any_ect = true").starts_with(" limit 10000 target 15ms "));
+    let created = |text: &str| text.lines().find(|line| line.contains(" dualpi2")).map(|line| line.trim().to_owned());
+    let expected = "qdisc add dev to-h2 parent 10:2 handle 12: dualpi2";
+    for (keys, arguments) in [("", None), (", any_ect = true", Some(" limit 10000 target 15ms "))] {
+        let namespaces = namespaces(&toml(keys), DelayBy::Netem);
+        let router = namespaces.iter().find(|namespace| namespace.name == "r1").unwrap();
+        let [own] = &router.parameters[..] else { panic!("{router:?}") };
+        assert_eq!(router.tc[own.command], expected);
+        assert_eq!((own.device.as_str(), own.handle, own.dualpi2.any_ect), ("to-h2", 0x12_0000, arguments.is_some()));
+        let line = created(&script(&toml(keys))).unwrap();
+        let rest = line.strip_prefix(&format!("tc -n r1 {expected}")).unwrap();
+        match arguments {
+            None => assert_eq!(rest, ""),
+            Some(arguments) => assert!(rest.starts_with(arguments) && rest.contains(" any_ect"), "{line}"),
+        }
+    }
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn classic_protection() -> u8 {
 }
 
 /// Parameters of `dualpi2`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Dualpi2 {
     /// Hard limit of both queues together.
     pub limit_packets: u32,
@@ -148,7 +148,7 @@ pub struct Dualpi2 {
 }
 
 /// The parameters of the controller of `dualpi2`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pi2 {
     /// Target queueing delay.
     pub target_ns: u64,
@@ -265,10 +265,6 @@ impl Discipline for Dualpi2 {
             (if self.split_gso { "split_gso" } else { "no_split_gso" }, Setting::Flag),
         ]);
         settings
-    }
-
-    fn needs_only_name(&self) -> bool {
-        *self == Self::default()
     }
 
     /// `struct tc_dualpi2_xstats`: prob, delay_c, delay_l, packets_in_c, packets_in_l, maxq, ecn_mark (which includes the

@@ -93,12 +93,6 @@ pub(crate) trait Discipline: Sized {
     /// Its parameters as `tc` takes them, in order.
     fn settings(&self) -> Vec<(&'static str, Setting)>;
 
-    /// Whether its name alone is enough for `tc`, because every parameter has the kernel's default. A `tc` older than the
-    /// discipline passes on the name, but no parameters.
-    fn needs_only_name(&self) -> bool {
-        false
-    }
-
     /// The classes, disciplines and filters inside it as `tc` takes them, in order.
     fn parts(&self) -> Vec<Part<'_>> {
         Vec::new()
@@ -226,13 +220,6 @@ macro_rules! disciplines {
             pub fn settings(&self) -> Vec<(&'static str, Setting)> {
                 match self {
                     $(Self::$name(discipline) => discipline.settings(),)+
-                }
-            }
-
-            /// Whether its name alone is enough for `tc`, because every parameter has the kernel's default.
-            pub fn needs_only_name(&self) -> bool {
-                match self {
-                    $(Self::$name(discipline) => discipline.needs_only_name(),)+
                 }
             }
 
