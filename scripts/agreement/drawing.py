@@ -39,7 +39,8 @@ BQL_SINCE = (6, 11)
 """The first release of Linux whose virtio_net has byte queue limits."""
 CONTROLS = ("reno", "cubic", "vegas", "westwood", "bbr", "dctcp")
 NO_GUEST_HAS = {"window", "ledbat", "ledbat++", "bbr3", "prague", "dualpi2", "netalyzr"}
-"""Congestion controls, disciplines and traffic that are not drawn, because no guest's kernel or agent has them."""
+"""Congestion controls, disciplines and traffic that are not drawn, because no guest's kernel, as Debian packages it, or
+agent has them. dualpi2.toml compares dualpi2 on a kernel with an added module."""
 
 
 def random_matrix(seed: int, number: int, kernel: str | None) -> Matrix:

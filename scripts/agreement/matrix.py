@@ -1,4 +1,4 @@
-"""The scenarios of matrix.toml and devices.toml, as experiments."""
+"""The scenarios of matrix.toml, devices.toml and dualpi2.toml, as experiments."""
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,10 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypedDict
 
+from bufferscope.engines.guest.extra_modules import EXTRA, ExtraModule
 from bufferscope.model.experiment import Experiment, Point, load
 
 FILE = Path(__file__).parent / "matrix.toml"
 DEVICES = Path(__file__).parent / "devices.toml"
+DUALPI2 = Path(__file__).parent / "dualpi2.toml"
+"""A matrix without a page of the documentation: few have its guest."""
 FILES = (FILE, DEVICES)
 """The matrices that have a page of the documentation."""
 DUMBBELL = Path(__file__).parent / "dumbbell.toml"
@@ -58,6 +61,10 @@ class Matrix:
     repetitions: int
     most: int
     """The maximum of repetitions for a scenario that scatters."""
+    module: ExtraModule | None = None
+    """What must have been built for the guest's kernel."""
+    kernel: str | None = None
+    """The guest's kernel series for all entries without one of their own; `None`: its default."""
     is_random: bool = False
     """Whether its scenarios are drawn (drawing.py): its page also has their files, and causes that it needs not."""
 
@@ -73,22 +80,42 @@ def read(path: Path = FILE) -> Matrix:
     scenarios = [Scenario(*scenario) for scenario in written["scenarios"]]
     queues, loads = written["queues"], written.get("loads", {})
     overrides, points = written.get("overrides", []), written.get("points", {})
+    kernel: str | None = written.get("kernel")
+    module = EXTRA[written["module"]] if "module" in written else None
     entries = [
         *(
-            Entry(scenario.experiment(queues, loads), scenario.name, kernel=loads.get(scenario.load, {}).get("kernel"))
+            Entry(
+                scenario.experiment(queues, loads),
+                scenario.name,
+                kernel=loads.get(scenario.load, {}).get("kernel", kernel),
+            )
             for scenario in scenarios
         ),
-        *(Entry(load(name, overrides), None, points.get(name)) for name in written.get("experiments", [])),
+        *(Entry(load(name, overrides), None, points.get(name), kernel) for name in written.get("experiments", [])),
     ]
     return Matrix(
         title=written["title"],
         page=written["page"],
         causes=path.with_name(written["causes"]),
-        origin=f"The scenarios are in `scripts/agreement/{path.name}`.",
+        origin=_origin(path, module, kernel),
         entries=entries,
         repetitions=written["repetitions"],
         most=written["most"],
+        module=module,
+        kernel=kernel,
     )
+
+
+def _origin(path: Path, module: ExtraModule | None, kernel: str | None) -> str:
+    where = f"The scenarios are in `scripts/agreement/{path.name}`."
+    if module is None:
+        return where
+    return f"{where} The guest needs `{module.module}`, which `{build_command(module, kernel)}` compiles."
+
+
+def build_command(module: ExtraModule, kernel: str | None) -> str:
+    """The command that builds a module for the guest's kernel."""
+    return f"bufferscope guest build --kernel {kernel} --module {module.name}"
 
 
 class Load(TypedDict, total=False):

@@ -1,7 +1,8 @@
 """Runs every scenario of a matrix on the simulator and on a real kernel, and writes its page.
 
 matrix.toml is about queueing disciplines (docs/agreement.md), devices.toml about what is below them
-(docs/agreement-devices.md). `--random` draws scenarios instead (docs/agreement-random.md).
+(docs/agreement-devices.md). `--matrix` names another, such as dualpi2.toml, whose guest takes a module that must be
+built, and `--random` draws scenarios instead (docs/agreement-random.md).
 
 Stored runs that would give the same result are not repeated. So after a change of the simulator, only the simulator is
 run, and an interrupted job continues. The runs are made seed by seed, so that an unfinished matrix has runs everywhere.
@@ -17,6 +18,7 @@ import drawing
 import matrix
 from bufferscope.base.errors import InputError
 from bufferscope.engines import engines
+from bufferscope.engines.guest import extra_modules, kernels
 from bufferscope.results.result import Result
 from bufferscope.running.job import Task
 from bufferscope.running.plan import plan
@@ -37,7 +39,24 @@ def _main(options: argparse.Namespace) -> int:
     wholes = _matrices(options)
     if options.only and not any(_chosen(whole, options.only) for whole in wholes):
         raise InputError(f"no scenario has {options.only!r} in its name")
-    return max([_carry_out(whole, options) for whole in wholes])
+    ready = []
+    for whole in (whole for whole in wholes if _chosen(whole, options.only)):
+        if (lacking := _lacking(whole, options)) is None:
+            ready.append(whole)
+        else:
+            print(lacking, file=sys.stderr)
+    return max([_carry_out(whole, options) for whole in ready], default=1)
+
+
+def _lacking(whole: matrix.Matrix, options: argparse.Namespace) -> str | None:
+    """What a matrix lacks, and what to do; `None` if it can run."""
+    if whole.module is None or whole.kernel is None or "guest" not in (options.engine, options.reference):
+        return None
+    kernel = kernels.matching(whole.kernel, kernels.at_hand())
+    if kernel is not None and extra_modules.has(kernel, whole.module):
+        return None
+    command = matrix.build_command(whole.module, whole.kernel)
+    return f"Skipped: {whole.page} takes a guest with {whole.module.module}: {command}"
 
 
 def _matrices(options: argparse.Namespace) -> list[matrix.Matrix]:

@@ -109,6 +109,7 @@ def test_a_module_is_compiled_once_from_the_source_of_the_very_kernel(
     asked = mirror(monkeypatch, {"net/sched/sch_dualpi2.h": b"no", DUALPI2.source: b"the source", "README": b"no"})
     calls = compiler(monkeypatch, COMPILED)
     notes: list[str] = []
+    assert not extra_modules.has(kernel, DUALPI2)
     for _ in range(2):
         module_building.build(DUALPI2, kernel, notes.append)
     assert calls == [(NEWER, "sch_dualpi2", b"the source")]
@@ -120,6 +121,7 @@ def test_a_module_is_compiled_once_from_the_source_of_the_very_kernel(
         f"linux-source-7.3={VERSION}",
     ]
     assert built(kernel) == {"sch_dualpi2": COMPILED}
+    assert extra_modules.has(kernel, DUALPI2)
     assert notes[0] == f"fetching the source and headers of Linux {NEWER} (185 MB)"
     assert notes[-1] == "compiling sch_dualpi2"
 

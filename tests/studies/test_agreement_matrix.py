@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import matrix
+import write
 from bufferscope.engines import REGISTRY, Engine
 from bufferscope.engines.outcome import Outcome
 from bufferscope.engines.sim import engine as sim
@@ -167,6 +168,59 @@ def test_a_cause_of_what_there_is_not_is_refused(
     assert make(tmp_path, causes=f"{CAUSE}{place}\n") == 1
     assert "causes.toml: A longer path: there is no rtt." in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.fixture
+def no_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache of guests, and where runs would be."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "runs"
+
+
+MODULE_AND_KERNEL = ("Linux 7.3", "dualpi2")
+NEEDS_MODULE = (
+    "Skipped: agreement-dualpi2.md takes a guest with sch_dualpi2: "
+    "bufferscope guest build --kernel 7.3 --module dualpi2\n"
+)
+
+
+def test_a_matrix_whose_module_was_not_built_is_skipped(no_module: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--matrix", str(matrix.DUALPI2), "--out", str(no_module), "--pages", str(no_module.parent)]) == 1
+    assert capsys.readouterr().err == NEEDS_MODULE
+    assert not no_module.exists()
+    assert not (no_module.parent / "agreement-dualpi2.md").exists()
+
+
+def test_the_other_matrices_are_run_without_the_module(
+    no_module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "small.toml").write_text(SMALL)
+    (tmp_path / "causes.toml").write_text("")
+    monkeypatch.setattr(matrix, "FILES", (tmp_path / "small.toml", matrix.DUALPI2))
+    places = ["--out", str(no_module), "--pages", str(tmp_path)]
+    assert main([*places, "--engine", "guest", "--reference", "sim", "--only", "no such scenario"]) == 1
+    assert "no scenario has" in capsys.readouterr().err
+    carried_out: list[str] = []
+
+    def carry_out(whole: matrix.Matrix, _: object) -> int:
+        carried_out.append(whole.page)
+        return 0
+
+    monkeypatch.setattr(write, "_carry_out", carry_out)
+    assert main(places) == 0
+    assert (carried_out, capsys.readouterr().err) == (["page.md"], NEEDS_MODULE)
+    monkeypatch.setattr(write.kernels, "matching", lambda wanted, _: f"Linux {wanted}")
+    monkeypatch.setattr(write.extra_modules, "has", lambda kernel, module: (kernel, module.name) == MODULE_AND_KERNEL)
+    assert main(places) == 0
+    assert carried_out == ["page.md", "page.md", "agreement-dualpi2.md"]
+
+
+def test_every_scenario_of_a_module_runs_on_its_kernel() -> None:
+    whole = matrix.read(matrix.DUALPI2)
+    assert whole.module is not None
+    assert whole.module.module == "sch_dualpi2"
+    assert {entry.kernel for entry in whole.entries} == {whole.kernel} == {"7.3"}
+    assert {entry.kernel for entry in matrix.read(matrix.DEVICES).entries} == {None, "6.1", "6.12"}
 
 
 def test_every_page_is_of_the_matrix_at_hand() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from bufferscope.engines.guest import cache
+from bufferscope.engines.guest import cache, modules
 from bufferscope.engines.guest.kernels import Kernel
 
 FORMAT = 1
@@ -47,6 +47,11 @@ def directory(identity: str) -> Path:
 def of(kernel: Kernel) -> dict[str, bytes]:
     """The modules that were built for a kernel; there are none for installed kernels, whose source is not known."""
     return built(kernel.identity()) if kernel.packages else {}
+
+
+def has(kernel: Kernel, wanted: ExtraModule) -> bool:
+    """Whether a guest of this kernel has a module, built for it or the kernel's own."""
+    return wanted.module in of(kernel) or modules.comes_with(kernel.files, kernel.release, wanted.module)
 
 
 def built(identity: str) -> dict[str, bytes]:

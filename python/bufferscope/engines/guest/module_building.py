@@ -29,8 +29,7 @@ def build(wanted: ExtraModule, kernel: Kernel, note: Callable[[str], None]) -> N
     """Build a module for a kernel into the cache, unless it is there or the kernel comes with it."""
     identity = kernel.identity()
     with cache.lock("modules"):
-        have = extra_modules.built(identity)
-        if wanted.module in have or modules.comes_with(kernel.files, kernel.release, wanted.module):
+        if extra_modules.has(kernel, wanted):
             return
         _check(wanted, kernel)
         with tempfile.TemporaryDirectory(prefix="bufferscope-module-") as temporary:
