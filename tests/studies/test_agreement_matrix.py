@@ -9,6 +9,7 @@ import pytest
 import matrix
 import write
 from bufferscope.engines import REGISTRY, Engine
+from bufferscope.engines.guest import extra_modules, kernels
 from bufferscope.engines.outcome import Outcome
 from bufferscope.engines.sim import engine as sim
 from bufferscope.model.experiment import Point, load
@@ -209,8 +210,8 @@ def test_the_other_matrices_are_run_without_the_module(
     monkeypatch.setattr(write, "_carry_out", carry_out)
     assert main(places) == 0
     assert (carried_out, capsys.readouterr().err) == (["page.md"], NEEDS_MODULE)
-    monkeypatch.setattr(write.kernels, "matching", lambda wanted, _: f"Linux {wanted}")
-    monkeypatch.setattr(write.extra_modules, "has", lambda kernel, module: (kernel, module.name) == MODULE_AND_KERNEL)
+    monkeypatch.setattr(kernels, "matching", lambda wanted, _: f"Linux {wanted}")
+    monkeypatch.setattr(extra_modules, "has", lambda kernel, module: (kernel, module.name) == MODULE_AND_KERNEL)
     assert main(places) == 0
     assert carried_out == ["page.md", "page.md", "agreement-dualpi2.md"]
 
