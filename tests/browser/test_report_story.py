@@ -10,7 +10,7 @@ from browsers import DRAWN_MS
 from handmade import probes
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize
 from pypdf import PdfReader
-from reports import LABELS, document, run, stored
+from reports import EXPECTATIONS, FIFTY, LABELS, document, expectation, run, stored
 
 from bufferscope import report
 
@@ -26,7 +26,10 @@ A4_POINTS = (595, 842)
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report of two experiments; one has an odd label and a delay of more than a thousand milliseconds."""
     directory = tmp_path_factory.mktemp("story")
-    slow = run("50p", experiment="slow", document=document(title="Slow", figures=["rtt"]))
+    wide = expectation("cwnd.bulk.max_packets", "about 6,000 segments", [4500, 7500], [(FIFTY, None)])
+    slow = run(
+        "50p", experiment="slow", document=document(title="Slow", figures=["rtt"]), expectations=[*EXPECTATIONS, wide]
+    )
     slow.rows["probes"] = probes([1500.5])
     runs = [run(label) for label in LABELS]
     runs[1].point = {next(iter(runs[1].point)): '100p, "large"'}
@@ -93,6 +96,16 @@ def test_on_a_phone_the_contents_are_a_menu_for_keyboards_too(page: Page) -> Non
     assert section is not None
     assert menu["y"] == 0
     assert section["y"] >= menu["height"]  # not hidden behind the menu
+
+
+@pytest.mark.parametrize("width", [1000, 1200, 1920])
+def test_no_cell_of_the_verdicts_runs_into_the_next(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    for fold in page.query_selector_all(".groups details:not([open]) > summary"):
+        fold.click()
+    too_wide = "cells => cells.filter(cell => cell.scrollWidth > cell.clientWidth + 1).map(cell => cell.textContent)"
+    assert page.locator(".groups td").count() > 10
+    assert page.locator(".groups :is(th, td)").evaluate_all(too_wide) == []
 
 
 def test_without_scripts_the_contents_and_all_metrics_can_be_read(chromium: Browser, written: Path) -> None:
