@@ -1,7 +1,7 @@
 """The page of a matrix, such as docs/agreement.md: metrics with tolerances, and differences with causes."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -93,7 +93,7 @@ def page(results: Mapping[str, PointAgreement], causes: Sequence[Cause], matrix:
         causes=[(cause, found) for cause in causes if (found := [d for d in every if d.cause is cause])],
         unexplained=[d for d in missed if d.cause is None],
         within=[d for d in every if d.cause is None and d not in missed],
-        files={d.scenario: _file(results[d.scenario]) for d in missed} if matrix.is_random else {},
+        files=_files(matrix, {difference.scenario for difference in missed}) if matrix.is_random else {},
         provenance=provenance(run for point in results.values() for run in point.runs),
         kept=kept,
         repetitions=_range({c.reference.n for c in _compared(results)}),
@@ -202,9 +202,14 @@ def _distance(results: Mapping[str, PointAgreement], tolerance: Tolerance) -> Di
     return Distance(heading, len(relative), float(np.median(relative)), float(half), float(most), float(largest))
 
 
-def _file(point: PointAgreement) -> str:
-    """The experiment's file."""
-    return (point.runs[0].experiment_dir / "experiment.toml").read_text(encoding="utf-8").strip()
+def _files(matrix: Matrix, scenarios: Container[str]) -> dict[str, str]:
+    """The experiment files of these scenarios, which are nowhere but in the matrix."""
+    return {
+        scenario: entry.experiment.text.strip()
+        for entry in matrix.entries
+        for scenario in entry.scenarios
+        if scenario in scenarios
+    }
 
 
 def _rounded(value: float) -> float:

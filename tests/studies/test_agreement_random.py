@@ -2,14 +2,16 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from bufferscope import _core
 from bufferscope.engines import REGISTRY, Engine
+from bufferscope.engines.outcome import Outcome
 from bufferscope.engines.sim import engine as sim
-from bufferscope.model.experiment import Experiment
+from bufferscope.model.experiment import Experiment, Point
 from drawing import CONTROLS, NO_GUEST_HAS, draw, random_matrix
 from drawn_queues import FULL_BYTES, LEAST_DEPTH, QUEUES
 from drawn_traffic import OTHERS
@@ -79,6 +81,20 @@ def test_the_page_has_what_repeats_it(tmp_path: Path, monkeypatch: pytest.Monkey
     assert 'make agreement ARGS="--random 2 --seed 3"' in page
     for entry in random_matrix(3, 2, None).entries:
         assert f"| {entry.name} |" in page
+
+
+def test_a_scenario_that_differs_has_its_file_on_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, text = draw(3, 1, None)
+    (slower,) = Experiment("slower", text.encode(), "slower.toml", ["link.bottleneck.delay=300ms"]).points
+
+    def run(_: Point, seed: int, directory: Path, progress: Callable[[int, int], bool]) -> Outcome:
+        return sim.run(slower, seed, directory, progress)
+
+    monkeypatch.setitem(REGISTRY, "other", Engine("other", "for tests", run, identity=lambda: ""))
+    places = ["--out", str(tmp_path / "runs"), "--pages", str(tmp_path), "--reference", "other"]
+    assert main([*places, "--random", "1", "--seed", "3", "--repeat", "2"]) == 1, "there is no known cause"
+    page = (tmp_path / "agreement-random.md").read_text(encoding="utf-8")
+    assert f"{name}:\n\n```toml\n{text.strip()}\n```" in page
 
 
 @pytest.mark.parametrize(
