@@ -29,7 +29,11 @@ fn a_packet_holds_a_millisecond_at_the_pacing_rate_and_two_segments_at_least() {
 
 /// Largest of the last hundred packets after 20 s at 10 Mbit/s, where a millisecond is less than a segment.
 fn largest_late(config: &Config) -> u64 {
-    let mut net = Net::new(config, 20 * MS).bottleneck(10_000_000, 400).stream();
+    largest_late_at(10_000_000, config)
+}
+
+fn largest_late_at(rate_bps: u64, config: &Config) -> u64 {
+    let mut net = Net::new(config, 20 * MS).bottleneck(rate_bps, 400).stream();
     net.run_until(20 * SECOND);
     segments(&net).into_iter().rev().take(100).max().unwrap()
 }
@@ -42,6 +46,12 @@ fn the_minimum_number_of_segments_holds_whatever_the_rate_is() {
     // No packet holds more than `gso_max_segs` segments, and BBR has a minimum of its own.
     assert_eq!(largest_late(&Config { min_tso_segs: 255, gso_max_segs: 20, ..RENO }), 20);
     assert_eq!(largest_late(&Config { congestion: Congestion::Bbr, min_tso_segs: 8, ..RENO }), 2);
+}
+
+#[test]
+fn below_1_2_mbit_s_bbr_sends_segments_one_by_one() {
+    let bbr = Config { congestion: Congestion::Bbr, ..RENO };
+    assert_eq!([800_000, 3_000_000].map(|rate_bps| largest_late_at(rate_bps, &bbr)), [1, 2]);
 }
 
 #[test]

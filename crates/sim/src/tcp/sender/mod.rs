@@ -157,7 +157,7 @@ impl Sender {
             board: Scoreboard::new(config.mss_bytes, cc.watches_losses()),
             buffer: SendBuffer::new(config, cc.buffered_windows()),
             pacer: Pacer::new(config.pacing || config.congestion.paces()),
-            min_tso_segs: cc.min_tso_segs().unwrap_or(config.min_tso_segs),
+            min_tso_segs: config.min_tso_segs,
             cc,
             usage: WindowUsage::default(),
             recovery: Recovery::new(),

@@ -51,10 +51,10 @@ macro_rules! controls {
                 }
             }
 
-            /// [`Control::MIN_TSO_SEGS`]
+            /// [`Control::min_tso_segs`]
             pub(crate) fn min_tso_segs(&self) -> Option<u32> {
                 match &self.rules {
-                    $(Rules::$name(_) => <$control>::MIN_TSO_SEGS,)+
+                    $(Rules::$name(_) => <$control>::min_tso_segs(self.window.pacing_bytes_per_s),)+
                 }
             }
 

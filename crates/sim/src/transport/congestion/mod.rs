@@ -39,8 +39,6 @@ pub(crate) trait Control: Sized {
     /// does not touch the window, [`on_ack`](Self::on_ack) is called for every acknowledgement, and the control sets
     /// the pacing rate.
     const GOVERNS: bool = false;
-    /// The minimum number of segments of a packet, where the control chooses it and not the host (`min_tso_segs`).
-    const MIN_TSO_SEGS: Option<u32> = None;
     /// The kind of explicit congestion notification that it needs. Both ends of the connection then provide it.
     const ECN: EcnUse = EcnUse::AsConfigured;
     /// The send buffer grows to this many windows (`sndbuf_expand`).
@@ -50,6 +48,12 @@ pub(crate) trait Control: Sized {
 
     /// For a connection with these settings.
     fn new(settings: &Settings) -> Self;
+
+    /// The minimum number of segments of a packet at a pacing rate, where the control chooses it and not the host
+    /// (`min_tso_segs`).
+    fn min_tso_segs(_pacing_bytes_per_s: u64) -> Option<u32> {
+        None
+    }
 
     /// The handshake is complete (`init`). The window has its initial value.
     fn init(&mut self, _window: &mut Window, _context: &Context) {}

@@ -124,6 +124,6 @@ impl Sender {
         let near_bytes = if halvings < u64::from(u32::BITS) { MOST_BYTES >> halvings } else { 0 };
         let bytes = (rate >> RATE_SHIFT).saturating_add(near_bytes).min(MOST_BYTES);
         let segments = (bytes / u64::from(self.mss_bytes)) as u32;
-        segments.max(self.min_tso_segs).min(self.gso_max_segs)
+        segments.max(self.cc.min_tso_segs().unwrap_or(self.min_tso_segs)).min(self.gso_max_segs)
     }
 }

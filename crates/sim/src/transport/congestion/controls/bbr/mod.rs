@@ -64,8 +64,11 @@ pub(crate) struct Bbr {
 impl Control for Bbr {
     const BUFFERED_WINDOWS: u64 = 3;
     const GOVERNS: bool = true;
+
     /// `bbr_min_tso_segs`
-    const MIN_TSO_SEGS: Option<u32> = Some(2);
+    fn min_tso_segs(pacing_bytes_per_s: u64) -> Option<u32> {
+        Some(burst::least_packets(pacing_bytes_per_s))
+    }
 
     fn new(settings: &Settings) -> Self {
         Self {

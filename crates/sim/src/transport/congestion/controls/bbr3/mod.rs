@@ -91,9 +91,12 @@ struct Sample {
 impl Control for Bbr3 {
     const BUFFERED_WINDOWS: u64 = 3;
     const GOVERNS: bool = true;
-    /// `bbr_min_tso_segs`
-    const MIN_TSO_SEGS: Option<u32> = Some(2);
     const WATCHES_LOSSES: bool = true;
+
+    /// The least of `C.send_quantum` (section 5.6.3), at any rate.
+    fn min_tso_segs(_pacing_bytes_per_s: u64) -> Option<u32> {
+        Some(path::BURST_MIN_PACKETS as u32)
+    }
 
     fn new(settings: &Settings) -> Self {
         Self {

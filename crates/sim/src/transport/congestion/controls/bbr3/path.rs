@@ -15,7 +15,7 @@ const STARTUP_AGGREGATION_ROUNDS: u64 = 1;
 /// A burst is what leaves in 1 ms, at most 64 KiB and at least two packets (C.send_quantum, section 5.6.3).
 const BURSTS_PER_S: u64 = 1_000;
 const BURST_MAX_BYTES: u64 = 65_536;
-const BURST_MIN_PACKETS: u64 = 2;
+pub(super) const BURST_MIN_PACKETS: u64 = 2;
 /// Bursts for which the window leaves room: in the sender's queue, in its network card, and at the receiver
 /// (BBR.offload_budget, section 5.5.8.1).
 const BURSTS: u64 = 3;
