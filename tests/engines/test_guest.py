@@ -240,8 +240,8 @@ def test_a_further_run_starts_within_two_seconds(tmp_path: Path, built: Image) -
         assert done is not None
         return done.cpu_s
 
-    # CPU time, because on a busy machine the wall clock tells of the others; and the least of some, because who shares
-    # a processor's caches makes the same work cost up to twice as much.
+    # CPU time, because on a busy machine other programs lengthen the wall time. One start of four is enough, because
+    # they also fill the processor's caches, and then the same start takes up to twice the CPU time.
     assert any(cpu_s() < 2 for _ in range(4))
 
 

@@ -10,7 +10,7 @@ use bufferscope_scenario::{Dualpi2, StepThreshold};
 
 use crate::bytes::read_u32;
 use crate::netlink::{Malformed, Netlink, Refusal, attributes, push_attribute, push_nested};
-use crate::qdisc_stats::{RTM_GETQDISC, RTM_NEWQDISC, TCA_KIND, TCMSG_BYTES, question};
+use crate::qdisc_stats::{self, RTM_NEWQDISC, TCA_KIND, TCMSG_BYTES, question};
 
 const TCA_OPTIONS: u16 = 2;
 const NAME: &[u8] = b"dualpi2\0";
@@ -109,13 +109,7 @@ pub fn configure(netlink: &mut Netlink, interface: u32, handle: u32, wanted: &Du
         });
         ParametersError::Refused { what, source }
     })?;
-    let mut found = None;
-    netlink.get(RTM_GETQDISC, &question(interface, handle, 0), |kind, payload| {
-        if kind == RTM_NEWQDISC {
-            found = Some(reported(payload)?);
-        }
-        Ok(())
-    })?;
+    let found = qdisc_stats::get(netlink, interface, handle, reported)?;
     compare(&parameters, &found.unwrap_or_default())
 }
 

@@ -8,7 +8,7 @@ use crate::bytes::{read_u32, read_u64};
 use crate::netlink::{Malformed, Netlink, attributes};
 
 pub(crate) const RTM_NEWQDISC: u16 = 36;
-pub(crate) const RTM_GETQDISC: u16 = 38;
+const RTM_GETQDISC: u16 = 38;
 /// Length of `struct tcmsg`.
 pub(crate) const TCMSG_BYTES: usize = 20;
 /// `TC_H_ROOT`, the parent of a device's own discipline.
@@ -47,15 +47,26 @@ pub struct QdiscStats {
 
 /// The statistics of one discipline in the socket's namespace, by its device and handle.
 pub fn read_one(netlink: &mut Netlink, interface: u32, handle: u32) -> io::Result<QdiscStats> {
+    let asked_for = |stats: &QdiscStats| stats.interface == interface && stats.handle == handle;
+    let found = get(netlink, interface, handle, parse)?;
+    found.filter(asked_for).ok_or_else(|| Malformed("an answer is not about the qdisc asked for").into())
+}
+
+/// What `read` makes of the kernel's message about one discipline; `None` without such a message.
+pub(crate) fn get<T>(
+    netlink: &mut Netlink,
+    interface: u32,
+    handle: u32,
+    read: impl Fn(&[u8]) -> Result<T, Malformed>,
+) -> io::Result<Option<T>> {
     let mut found = None;
     netlink.get(RTM_GETQDISC, &question(interface, handle, 0), |kind, payload| {
         if kind == RTM_NEWQDISC {
-            found = Some(parse(payload)?);
+            found = Some(read(payload)?);
         }
         Ok(())
     })?;
-    let asked_for = |stats: &QdiscStats| stats.interface == interface && stats.handle == handle;
-    found.filter(asked_for).ok_or_else(|| Malformed("an answer is not about the qdisc asked for").into())
+    Ok(found)
 }
 
 /// The statistics of a device's root discipline, inner disciplines included: their packets wait in the root discipline

@@ -11,8 +11,8 @@ const SINGLE_BELOW_BYTES_PER_S: u64 = 1_200_000 / 8;
 /// Packets that the kernel would pass to the lower layer at once at this rate (`bbr_tso_segs_goal`).
 pub(super) fn burst_packets(pacing_bytes_per_s: u64, mss_bytes: u32) -> u32 {
     let bytes = (pacing_bytes_per_s >> BURST_SHIFT).min(BURST_MAX_BYTES);
-    let least = least_packets(pacing_bytes_per_s);
-    (bytes / u64::from(mss_bytes)).min(BURST_MAX_PACKETS).max(least.into()) as u32
+    let least = least_packets(pacing_bytes_per_s).into();
+    (bytes / u64::from(mss_bytes)).max(least).min(BURST_MAX_PACKETS) as u32
 }
 
 /// The least number of packets in a burst (`bbr_min_tso_segs`).
