@@ -7,8 +7,6 @@ instructions per hop by commit; every other run compares with the last line, and
 """
 
 import argparse
-import csv
-import datetime
 import json
 import math
 import os
@@ -28,20 +26,13 @@ import polars as pl
 
 from bufferscope import _core
 from bufferscope.figures import pictures, style
+from counting import COUNTED, ROOT, count_instructions
 
-ROOT = Path(__file__).parents[1]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 BUILD = ["cargo", "build", "--quiet", "--release", "--locked", "--bin=bufferscope-bench"]
 OURS = [str(TARGET / "release" / "bufferscope-bench")]
 NS3 = ROOT / "target" / "ns3" / "bottleneck"
 HTSIM = ROOT / "target" / "htsim" / "dumbbell"
-BY_COMMIT = ROOT / "benches" / "speed-by-commit.csv"
-COUNTED = [("pfifo", 1), ("pfifo", 30), ("codel", 30), ("fq_codel", 30), ("cake", 30)]
-"""The cases of the table by commit: a discipline, and a number of TCP flows."""
-TOLERATED = 0.05
-"""A compiler or a library may take a few per cent more instructions, too."""
-COUNTED_SECONDS = (10, 20)
-"""Two durations. The difference between them has neither the beginning nor the end of a run."""
 DISCIPLINES = ["pfifo", "codel", "fq_codel", "cake"]
 """The simplest, and those with more to do for each packet: without a shaper, so that the link is the bottleneck."""
 FAIR = ["fq_codel", "fq_pie", "sfq", "fq", "cake"]
@@ -95,8 +86,8 @@ def main() -> None:
         "htsim": beside_htsim,
         "samples": by_samples,
         "disciplines": by_discipline,
-        "instructions": count_instructions,
-        "commit": partial(count_instructions, add=True),
+        "instructions": by_instructions,
+        "commit": partial(by_instructions, add=True),
     }
     parser = argparse.ArgumentParser(description="Measures the simulator's speed and memory.")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(parts)}; all but the last by default")
@@ -163,53 +154,9 @@ def beside_htsim(extent: Extent) -> None:
         print_row(flows, [f"{ours:.3f}", f"{theirs:.3f}", *(f"{written(ratio, '.2f')} times" for ratio in times)])
 
 
-def count_instructions(extent: Extent, *, add: bool = False) -> None:
-    """Print the instructions per hop beside those of the last commit in the table, and add them to it if asked to.
-
-    They hardly depend on the machine. If there are many more of them than before, the program fails.
-    """
-    if shutil.which("valgrind") is None:
-        print("\nTo count instructions, on Debian: apt-get install valgrind\n")
-        return
-    with BY_COMMIT.open(newline="", encoding="utf-8") as file:
-        before = list(csv.DictReader(file))[-1]
-    print(f"\nInstructions per hop, and beside {before['commit']}\n")
-    print("| qdisc, flows | instructions | change |\n|---|---|---|")
-    counts: dict[str, float] = {}
-    for qdisc, flows in COUNTED if extent is WHOLE else COUNTED[:1]:
-        case = f"{qdisc} {flows}"
-        counts[case] = instructions_per_hop(qdisc, flows)
-        change = counts[case] / float(before[case]) - 1
-        print(f"| {case} | {counts[case]:.0f} | {change:+.1%} |", flush=True)
-        if change > TOLERATED and not add:
-            raise SystemExit(f"{case} takes {change:.0%} more instructions per hop than {before['commit']}")
-    if add:
-        git = ["git", "describe", "--always", "--dirty", "--abbrev=8", "--exclude=*"]
-        commit = subprocess.run(git, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-        today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-        row = {"commit": commit, "date": today, **{case: f"{count:.0f}" for case, count in counts.items()}}
-        with BY_COMMIT.open("a", newline="", encoding="utf-8") as file:
-            csv.DictWriter(file, list(row), lineterminator="\n").writerow(row)
-
-
-def instructions_per_hop(qdisc: str, flows: int) -> float:
-    """The instructions that callgrind counts for a hop in steady state, writing the records included."""
-    counted = []
-    for seconds in COUNTED_SECONDS:
-        command = [
-            "valgrind",
-            "--tool=callgrind",
-            "--callgrind-out-file=/dev/null",
-            *OURS,
-            qdisc,
-            str(flows),
-            str(seconds),
-        ]
-        done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-        collected = next(line for line in done.stderr.splitlines() if "Collected" in line)
-        counted.append((int(collected.split()[-1]), json.loads(done.stdout)["hops"]))
-    (fewer, first), (more, second) = counted
-    return float((more - fewer) / (second - first))
+def by_instructions(extent: Extent, *, add: bool = False) -> None:
+    """Print the instructions per hop, and add them to the table by commit if asked to."""
+    count_instructions(OURS, COUNTED if extent is WHOLE else COUNTED[:1], add=add)
 
 
 def build_ns3() -> bool:
