@@ -172,7 +172,7 @@ impl DelayedAck {
     /// An acknowledgement is owed.
     #[inline]
     pub(crate) fn owe(&mut self, now_ns: u64, urgency: Urgency, pace: Pace) {
-        if urgency == Urgency::AtOnce || (self.quick > 0 && !self.answers) {
+        if urgency == Urgency::AtOnce || self.is_quick() {
             self.due = Due::Now;
             return;
         }
@@ -183,6 +183,12 @@ impl DelayedAck {
             },
             Urgency::Normal | Urgency::AtOnce => self.delay(now_ns, pace),
         }
+    }
+
+    /// Whether data is acknowledged at once (`tcp_in_quickack_mode`).
+    #[inline]
+    pub(crate) fn is_quick(&self) -> bool {
+        self.quick > 0 && !self.answers
     }
 
     fn delay(&mut self, now_ns: u64, pace: Pace) {

@@ -2,11 +2,13 @@
 //! ([`reassembly`]), how much more may arrive ([`window`]), when to acknowledge ([`delayed_ack`], [`compression`]), and
 //! which ECN marks arrived ([`ecn`]).
 //!
-//! The application reads all in-order data at once, so such data never occupies the buffer.
+//! The application reads all in-order data at once. Such data occupies the buffer only in the moment in which an
+//! acknowledgement is sent that does not wait for the application.
 
 mod compression;
 mod delayed_ack;
 pub(crate) mod ecn;
+mod memory;
 mod reassembly;
 mod window;
 
@@ -16,6 +18,7 @@ use crate::network::segment::{Flags, SackBlocks, Segment};
 use crate::network::traffic_class::Ecn;
 use delayed_ack::{DelayedAck, Pace, Urgency};
 use ecn::Echo;
+use memory::Storage;
 use reassembly::{Arrival, Reassembly};
 use window::ReceiveWindow;
 pub use window::window_scale;
@@ -31,6 +34,8 @@ pub(crate) struct Receiver {
     reassembly: Reassembly,
     window: ReceiveWindow,
     delayed: DelayedAck,
+    /// Memory of packets that the application has not read when the next acknowledgement is sent.
+    unread_bytes: u64,
     /// Sequence number after the peer's FIN, once the FIN was seen.
     fin_end: Option<u64>,
     /// The peer's clock to be echoed (TS.Recent, RFC 7323, section 4.3).
@@ -71,12 +76,14 @@ impl Receiver {
     /// A receiver that waits for the handshake.
     pub(crate) fn new(config: &Config, role: Role) -> Self {
         // A client does not know yet that timestamps will be used, so it assumes segments that are 12 bytes longer.
+        let storage = if config.gso_max_segs > 1 { Storage::Paged } else { Storage::Linear };
         let mss_bytes = config.mss_bytes + if role == Role::Client { 12 } else { 0 };
         Self {
             mss_bytes: config.mss_bytes,
-            reassembly: Reassembly::new(AFTER_SYN),
+            reassembly: Reassembly::new(AFTER_SYN, storage),
             window: ReceiveWindow::new(mss_bytes, config.rmem_default_bytes, config.rmem_max_bytes),
             delayed: DelayedAck::new(config.timers),
+            unread_bytes: 0,
             fin_end: None,
             ts_recent: 0,
             acked: 0,
@@ -163,18 +170,34 @@ impl Receiver {
             self.delayed.hurry_briefly(pace);
         }
         let had_gap = self.reassembly.has_gap();
+        let held_bytes = self.reassembly.held_bytes();
         let arrival = self.reassembly.insert(segment.seq, segment.end());
-        match arrival {
-            Arrival::InOrder | Arrival::FilledGap => self.on_data(now_ns, segment, pace),
-            Arrival::OutOfOrder => self.open_window(segment.len),
-            Arrival::Duplicate => self.delayed.hurry(pace),
+        let unread_bytes = held_bytes + memory::unread(u64::from(segment.len));
+        let read = match arrival {
+            Arrival::InOrder => Some(segment.seq + u64::from(segment.len)),
+            Arrival::FilledGap { read } => Some(read),
+            Arrival::OutOfOrder => {
+                self.open_window(segment.len, held_bytes);
+                None
+            }
+            Arrival::Duplicate => {
+                self.delayed.hurry(pace);
+                None
+            }
+        };
+        if let Some(read) = read {
+            self.on_data(now_ns, segment, read, pace, unread_bytes);
         }
         if segment.flags.fin() {
             self.fin_end = Some(segment.end());
         }
         // RFC 5681, section 4.2: acknowledge at once when the last gap is filled.
         let filled = had_gap && !self.reassembly.has_gap();
-        let urgency = if marks.at_once || filled || self.has_much_to_report() {
+        let at_once = marks.at_once || filled;
+        // An acknowledgement for having much to report usually waits until the application has read the data.
+        let is_unread = read.is_some() && (at_once || self.delayed.is_quick());
+        self.unread_bytes = if is_unread { unread_bytes.saturating_sub(self.reassembly.held_bytes()) } else { 0 };
+        let urgency = if at_once || self.has_much_to_report() {
             Urgency::AtOnce
         } else if self.reassembly.has_gap() {
             let rtt_ns = self.window.rtt_ns();
@@ -187,7 +210,7 @@ impl Receiver {
             self.delayed.on_finish();
         }
         self.delayed.owe(now_ns, urgency, pace);
-        if matches!(arrival, Arrival::InOrder | Arrival::FilledGap) {
+        if read.is_some() {
             self.delayed.on_read();
         }
     }
@@ -204,7 +227,7 @@ impl Receiver {
         }
         Acknowledgement {
             ack,
-            window_bytes: self.window.offer(ack, self.reassembly.held_bytes()),
+            window_bytes: self.window.offer(ack, self.reassembly.held_bytes() + std::mem::take(&mut self.unread_bytes)),
             ts_ecr: self.ts_recent,
             sack: if pure { self.reassembly.take_blocks() } else { SackBlocks::NONE },
             flags: Flags::ACK | self.echo.flags(),
@@ -239,20 +262,21 @@ impl Receiver {
         self.delayed.on_delay_over(now_ns, round_trip.rto_ns);
     }
 
-    /// Data has arrived in order, and the application reads it.
-    fn on_data(&mut self, now_ns: u64, segment: &Segment, pace: Pace) {
+    /// Data has arrived in order. It takes `unread_bytes` of memory, with the data behind the gap that it filled. The
+    /// application reads it, first up to `read`.
+    fn on_data(&mut self, now_ns: u64, segment: &Segment, read: u64, pace: Pace, unread_bytes: u64) {
         if segment.len > 0 {
             self.delayed.on_data(now_ns, segment.len >= self.mss_bytes, segment.flags.psh(), pace);
         }
         if segment.len >= self.mss_bytes {
-            self.open_window(segment.len);
+            self.open_window(segment.len, unread_bytes);
         }
-        self.window.adjust(now_ns, segment.seq + u64::from(segment.len));
+        self.window.adjust(now_ns, read);
     }
 
-    /// Opens the window, which is announced at once.
-    fn open_window(&mut self, len: u32) {
-        if self.window.open(len, self.reassembly.held_bytes()) {
+    /// Opens the window while packets take `held_bytes` of memory, and announces it at once.
+    fn open_window(&mut self, len: u32, held_bytes: u64) {
+        if self.window.open(len, held_bytes) {
             self.delayed.one_quick();
         }
     }
@@ -378,6 +402,8 @@ mod tests {
         // + 16 segments, plus twice that number for the growth from 10 by 10, make 168. As soon as the window is open:
         at(153, 30..31);
         at(154, 31..131);
-        assert_eq!(u64::from(receiver.acknowledge(true).window_bytes), (168 * 1460_u64).next_multiple_of(128));
+        // The last segment takes memory when the acknowledgement is sent, and half of that is no longer offered.
+        let window_bytes = 168 * 1460 - memory::unread(u64::from(receiver.mss_bytes)) / 2;
+        assert_eq!(u64::from(receiver.acknowledge(true).window_bytes), window_bytes.next_multiple_of(128));
     }
 }

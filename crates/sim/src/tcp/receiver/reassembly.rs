@@ -1,6 +1,7 @@
 //! The data that has arrived, in order and out of order, and the SACK blocks that report it (RFC 2018, section 4; RFC
 //! 2883).
 
+use super::memory::{Held, Storage};
 use crate::network::segment::{SackBlock, SackBlocks};
 use std::collections::VecDeque;
 
@@ -13,12 +14,25 @@ pub(crate) struct Reassembly {
     /// Next sequence number expected in order (RCV.NXT).
     next: u64,
     /// Blocks beyond a gap: disjoint, not adjacent, ascending.
-    held: VecDeque<SackBlock>,
+    held: VecDeque<Block>,
+    /// The memory of all of them.
     held_bytes: u64,
+    storage: Storage,
     /// The blocks that changed last, latest first.
     recent: Recent,
     /// Data that arrived twice and is to be reported once (RFC 2883).
     duplicate: Option<SackBlock>,
+}
+
+/// Data beyond a gap without a gap in it.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    edges: SackBlock,
+    memory_bytes: u64,
+    /// How much its first packet holds.
+    first_bytes: u64,
+    /// What can be added to its last packet.
+    room: u64,
 }
 
 /// How a segment fits in with the data that arrived before.
@@ -26,8 +40,8 @@ pub(crate) struct Reassembly {
 pub(crate) enum Arrival {
     /// The next in order, with nothing missing before or after.
     InOrder,
-    /// It closed (part of) a gap.
-    FilledGap,
+    /// It closed (part of) a gap. A packet holds the data up to `read`, and the application reads it first.
+    FilledGap { read: u64 },
     /// It arrived too early.
     OutOfOrder,
     /// Nothing in it was new.
@@ -41,8 +55,8 @@ struct Recent {
 
 impl Reassembly {
     /// A reassembly that expects `next`.
-    pub(crate) fn new(next: u64) -> Self {
-        Self { next, held: VecDeque::new(), held_bytes: 0, recent: Recent::default(), duplicate: None }
+    pub(crate) fn new(next: u64, storage: Storage) -> Self {
+        Self { next, held: VecDeque::new(), held_bytes: 0, storage, recent: Recent::default(), duplicate: None }
     }
 
     /// Next sequence number expected in order.
@@ -51,7 +65,7 @@ impl Reassembly {
         self.next
     }
 
-    /// How many sequence numbers were received out of order.
+    /// The memory of what was received out of order.
     pub(crate) fn held_bytes(&self) -> u64 {
         self.held_bytes
     }
@@ -110,46 +124,66 @@ impl Reassembly {
         if new.start > self.next {
             return self.hold(new);
         }
+        let Some(first) = self.held.front().copied() else {
+            self.next = new.end;
+            return Arrival::InOrder;
+        };
+        let follows = first.edges.start == new.end;
+        let room = self.storage.hold(new.end - new.start).room;
+        let shares = follows && self.storage.add(first.first_bytes, room).is_some();
         self.next = new.end;
-        let had_gap = !self.held.is_empty();
         self.release();
-        if had_gap { Arrival::FilledGap } else { Arrival::InOrder }
+        Arrival::FilledGap { read: new.end + if shares { first.first_bytes } else { 0 } }
     }
 
     /// Stores a block that came too early.
     fn hold(&mut self, new: SackBlock) -> Arrival {
-        let first = self.held.partition_point(|block| block.end < new.start);
-        let touched = self.held.iter().skip(first).take_while(|block| block.start <= new.end).count();
+        let first = self.held.partition_point(|block| block.edges.end < new.start);
+        let touched = self.held.iter().skip(first).take_while(|block| block.edges.start <= new.end).count();
+        let len = new.end - new.start;
         if touched == 0 {
-            self.held.insert(first, new);
-            self.held_bytes += new.end - new.start;
+            let held = self.storage.hold(len);
+            self.held_bytes += held.memory_bytes;
+            let Held { memory_bytes, room } = held;
+            self.held.insert(first, Block { edges: new, memory_bytes, first_bytes: len, room });
             self.recent.update(new);
             return Arrival::OutOfOrder;
         }
         let (low, high) = (self.held[first], self.held[first + touched - 1]);
-        if low.start <= new.start && new.end <= low.end {
+        if low.edges.start <= new.start && new.end <= low.edges.end {
             self.duplicate = Some(new);
-            self.recent.update(low);
+            self.recent.update(low.edges);
             return Arrival::Duplicate;
         }
-        let merged = SackBlock { start: low.start.min(new.start), end: high.end.max(new.end) };
-        let held_before: u64 = self.held.range(first..first + touched).map(|block| block.end - block.start).sum();
-        self.held_bytes += merged.end - merged.start - held_before;
-        self.held[first] = merged;
+        let follows = low.edges.end == new.start;
+        let shared = follows.then(|| self.storage.add(len, low.room)).flatten();
+        let added = shared.unwrap_or_else(|| self.storage.hold(len));
+        let is_one_packet = low.first_bytes == low.edges.end - low.edges.start;
+        let first_bytes = match shared {
+            Some(_) if is_one_packet => low.first_bytes + len,
+            None if new.start < low.edges.start => len,
+            _ => low.first_bytes,
+        };
+        let before: u64 = self.held.range(first..first + touched).map(|block| block.memory_bytes).sum();
+        self.held_bytes += added.memory_bytes;
+        let edges = SackBlock { start: low.edges.start.min(new.start), end: high.edges.end.max(new.end) };
+        let room = if high.edges.end > new.end { high.room } else { added.room };
+        self.held[first] = Block { edges, memory_bytes: before + added.memory_bytes, first_bytes, room };
         self.held.drain(first + 1..first + touched);
-        self.recent.update(merged);
+        self.recent.update(edges);
         Arrival::OutOfOrder
     }
 
     /// Removes the blocks that are now in order.
     fn release(&mut self) {
-        while let Some(block) = self.held.front().copied().filter(|block| block.start <= self.next) {
+        while let Some(block) = self.held.front().copied().filter(|block| block.edges.start <= self.next) {
+            let Block { edges: block, memory_bytes, .. } = block;
             if block.start < self.next && self.duplicate.is_none() {
                 // Of several duplicates, the first is reported (`tcp_dsack_extend`).
                 self.duplicate = Some(SackBlock { start: block.start, end: block.end.min(self.next) });
             }
             self.next = self.next.max(block.end);
-            self.held_bytes -= block.end - block.start;
+            self.held_bytes -= memory_bytes;
             self.held.pop_front();
         }
         self.recent.forget_below(self.next);
@@ -181,18 +215,37 @@ mod tests {
 
     #[test]
     fn a_gap_holds_back_what_follows_until_it_is_filled() {
-        let mut r = Reassembly::new(1);
+        let mut r = Reassembly::new(1, Storage::Paged);
         assert_eq!(r.insert(1, 10), Arrival::InOrder);
         assert_eq!(r.insert(20, 30), Arrival::OutOfOrder);
-        assert_eq!((r.next(), r.held_bytes(), r.has_gap()), (10, 10, true));
-        assert_eq!(r.insert(10, 20), Arrival::FilledGap);
+        assert_eq!((r.next(), r.held_bytes(), r.has_gap()), (10, Storage::Paged.hold(10).memory_bytes, true));
+        assert_eq!(r.insert(10, 20), Arrival::FilledGap { read: 30 });
         assert_eq!((r.next(), r.held_bytes(), r.has_gap()), (30, 0, false));
         assert_eq!(blocks(&mut r), []);
     }
 
     #[test]
+    fn packets_beyond_a_gap_share_buffers_in_order_of_arrival() {
+        const MSS: u64 = 1_448;
+        let one = Storage::Linear.hold(MSS).memory_bytes;
+        let mut r = Reassembly::new(0, Storage::Linear);
+        let mut arrive = |n: u64| {
+            let arrival = r.insert(n * MSS, (n + 1) * MSS);
+            (arrival, r.held_bytes())
+        };
+        // A buffer holds two segments, and only what follows is added to it.
+        let held = [3, 4, 5, 2, 1].map(&mut arrive).map(|(_, held_bytes)| held_bytes);
+        assert_eq!(held, [one, one, 2 * one, 3 * one, 4 * one]);
+        // The packet that fills the gap has space for the first packet behind it.
+        assert_eq!(arrive(0), (Arrival::FilledGap { read: 2 * MSS }, 0));
+        // It has not for a packet that holds two segments.
+        let _ = [7, 8].map(&mut arrive);
+        assert_eq!(arrive(6), (Arrival::FilledGap { read: 7 * MSS }, 0));
+    }
+
+    #[test]
     fn the_block_that_changed_last_comes_first() {
-        let mut r = Reassembly::new(1);
+        let mut r = Reassembly::new(1, Storage::Paged);
         r.insert(100, 110);
         r.insert(200, 210);
         assert_eq!(blocks(&mut r), [(200, 210), (100, 110)]);
@@ -204,14 +257,14 @@ mod tests {
 
     #[test]
     fn of_five_blocks_the_three_latest_are_reported() {
-        let mut r = Reassembly::new(1);
+        let mut r = Reassembly::new(1, Storage::Paged);
         (1..=5).for_each(|i| assert_eq!(r.insert(100 * i, 100 * i + 10), Arrival::OutOfOrder));
         assert_eq!(blocks(&mut r), [(500, 510), (400, 410), (300, 310)]);
     }
 
     #[test]
     fn recency_counts_the_blocks_that_changed_later() {
-        let mut r = Reassembly::new(1);
+        let mut r = Reassembly::new(1, Storage::Paged);
         [100, 200, 300].into_iter().for_each(|start| assert_eq!(r.insert(start, start + 10), Arrival::OutOfOrder));
         assert_eq!(
             [310, 210, 110, 400].map(|start| r.recency(start, start + 10)),
@@ -222,7 +275,7 @@ mod tests {
 
     #[test]
     fn what_arrives_twice_is_reported_once_and_first() {
-        let mut r = Reassembly::new(1);
+        let mut r = Reassembly::new(1, Storage::Paged);
         r.insert(1, 50);
         r.insert(100, 110);
         assert_eq!(r.insert(20, 30), Arrival::Duplicate);
@@ -246,10 +299,12 @@ mod tests {
             }
         }
         permute(&mut (0..5).collect(), 0, &mut |order| {
-            let mut r = Reassembly::new(1);
+            let mut r = Reassembly::new(1, Storage::Paged);
             for (arrived, piece) in order.iter().enumerate() {
                 r.insert(1 + 10 * piece, 11 + 10 * piece);
-                assert_eq!(r.next() - 1 + r.held_bytes(), 10 * (arrived as u64 + 1), "{order:?}");
+                let held: u64 = r.held.iter().map(|block| block.edges.end - block.edges.start).sum();
+                assert_eq!(r.next() - 1 + held, 10 * (arrived as u64 + 1), "{order:?}");
+                assert_eq!(r.held_bytes(), r.held.iter().map(|block| block.memory_bytes).sum::<u64>(), "{order:?}");
             }
             assert_eq!((r.next(), r.has_gap()), (51, false), "{order:?}");
         });

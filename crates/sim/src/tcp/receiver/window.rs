@@ -6,8 +6,7 @@
 //! that the application has read in that time, or more while that amount increases, up to `tcp_rmem[2]`. The
 //! application reads at once, packet by packet. So if a round trip ends just when a gap is filled, the application has
 //! read only the first of the packets behind the gap.
-//!
-//! Departs: packets held out of order take as much overhead as payload (the kernel counts each packet's true size).
+//! Packets that the application has not read, and those beyond a gap, count with their memory ([`super::memory`]).
 
 use super::super::timestamps;
 
@@ -111,7 +110,7 @@ impl ReceiveWindow {
         self.edge.saturating_sub(next)
     }
 
-    /// Window to offer from `next` on, with `held_bytes` buffered out of order.
+    /// Window to offer from `next` on, while packets take `held_bytes` of memory.
     #[inline]
     pub(crate) fn offer(&mut self, next: u64, held_bytes: u64) -> u32 {
         // Up to the next multiple of a power of two, without a division.
@@ -187,7 +186,7 @@ impl ReceiveWindow {
 
     /// Window that the free part of the buffer allows.
     fn free(&self, held_bytes: u64) -> u64 {
-        window_of(self.buffer_bytes).saturating_sub(held_bytes)
+        window_of(self.buffer_bytes.saturating_sub(held_bytes))
     }
 
     /// The window to offer. To avoid silly windows, it is zero rather than less than a segment (RFC 9293, section
@@ -286,8 +285,8 @@ mod tests {
     #[test]
     fn a_full_buffer_closes_the_window_instead_of_offering_less_than_a_segment() {
         let window = ReceiveWindow::new(1448, 20_000, 20_000);
-        // 10000 - 9000 = 1000 < 1448.
-        assert_eq!(window.select(9_000), 0);
-        assert_eq!(window.select(8_500), 1_500);
+        // (20000 - 18000) / 2 = 1000 < 1448.
+        assert_eq!(window.select(18_000), 0);
+        assert_eq!(window.select(17_000), 1_500);
     }
 }

@@ -8,7 +8,7 @@ use super::recovery::fast_retransmit::Retransmit;
 use super::recovery::prr::Progress;
 use super::sending::output::Output;
 use super::timing::timer::Wait;
-use super::{PeerWindow, Sender, State};
+use super::{Sender, State};
 use crate::network::segment::{SackBlock, SackBlocks, Segment};
 use crate::transport::congestion::{Ack, Acked};
 
@@ -112,7 +112,7 @@ impl Sender {
         summary.repeats = segment.len == 0 && !updates && !summary.advanced;
         if updates {
             let differs = bytes != self.peer.bytes;
-            self.peer = PeerWindow { bytes, updated_by: segment.seq };
+            self.peer.update(bytes, segment.seq);
             if differs && self.next_new().is_some() {
                 self.restart_after_idle(now_ns);
             }

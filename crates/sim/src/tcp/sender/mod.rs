@@ -121,6 +121,15 @@ struct PeerWindow {
     bytes: u64,
     /// Sequence number of the segment that last updated the window (SND.WL1).
     updated_by: u64,
+    /// The largest window so far.
+    most_bytes: u64,
+}
+
+impl PeerWindow {
+    /// A segment with this sequence number offers this window.
+    fn update(&mut self, bytes: u64, seq: u64) {
+        *self = Self { bytes, updated_by: seq, most_bytes: self.most_bytes.max(bytes) };
+    }
 }
 
 /// The result of the handshake.
@@ -189,7 +198,7 @@ impl Sender {
     /// The handshake is complete.
     pub(crate) fn establish(&mut self, now_ns: u64, handshake: Established) {
         self.una = FIRST_BYTE;
-        self.peer = PeerWindow { bytes: u64::from(handshake.window_bytes), updated_by: handshake.window_seq };
+        self.peer.update(u64::from(handshake.window_bytes), handshake.window_seq);
         self.marks.establish(handshake.ecn, self.offer.codepoints());
         self.retransmits = u64::from(handshake.resent);
         if handshake.lost_several {

@@ -33,6 +33,10 @@ pub(crate) struct SendBuffer {
     most_payload_bytes: u64,
     /// Packets of the largest window for which room was made.
     packets: u32,
+    mss_bytes: u64,
+    /// The largest piece.
+    most_piece_bytes: u64,
+    /// The size of a piece at present.
     piece_bytes: u64,
     max_bytes: u64,
     /// The application may write more while less than this is unsent (`tcp_notsent_lowat`).
@@ -46,11 +50,15 @@ pub(crate) struct SendBuffer {
 impl SendBuffer {
     /// The buffer of a new connection. It will have room for this many windows.
     pub(crate) fn new(config: &Config, windows: u64) -> Self {
+        let mss_bytes = u64::from(config.mss_bytes);
+        let most_piece_bytes = mss_bytes * u64::from(config.gso_max_segs);
         let mut buffer = Self {
             size_bytes: 0,
             most_payload_bytes: 0,
             packets: 0,
-            piece_bytes: u64::from(config.mss_bytes * config.gso_max_segs),
+            mss_bytes,
+            most_piece_bytes,
+            piece_bytes: most_piece_bytes,
             max_bytes: config.wmem_max_bytes,
             unsent_bytes: config.notsent_lowat_bytes,
             windows,
@@ -72,6 +80,16 @@ impl SendBuffer {
         self.piece_bytes
     }
 
+    /// A piece is at most half of the largest window that the peer has offered (`tcp_bound_to_half_wnd`), in whole
+    /// segments.
+    #[inline]
+    fn bound_pieces(&mut self, most_window_bytes: u64) {
+        if self.piece_bytes < self.most_piece_bytes || most_window_bytes / 2 < self.most_piece_bytes {
+            let half = most_window_bytes / 2 / self.mss_bytes * self.mss_bytes;
+            self.piece_bytes = half.clamp(self.mss_bytes, self.most_piece_bytes);
+        }
+    }
+
     /// Makes room for a window of this many packets (`tcp_sndbuf_expand`).
     #[inline]
     fn expand(&mut self, packets: u32) {
@@ -86,8 +104,8 @@ impl SendBuffer {
 
     fn resize(&mut self, size_bytes: u64) {
         self.size_bytes = size_bytes;
-        let whole_bytes = self.piece_bytes + OVERHEAD_BYTES;
-        self.most_payload_bytes = size_bytes * 2 / 3 * self.piece_bytes / whole_bytes + 2;
+        let whole_bytes = self.most_piece_bytes + OVERHEAD_BYTES;
+        self.most_payload_bytes = size_bytes * 2 / 3 * self.most_piece_bytes / whole_bytes + 2;
     }
 }
 
@@ -124,6 +142,7 @@ impl Sender {
     #[inline(never)]
     fn hand_over(&mut self, output: &mut Output) {
         self.buffer.is_full = false;
+        self.buffer.bound_pieces(self.peer.most_bytes);
         self.note_buffer_room(output.now_ns);
         loop {
             let room_bytes = self.room_bytes();

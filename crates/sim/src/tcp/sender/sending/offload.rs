@@ -6,11 +6,9 @@
 //! the sender waits for the next acknowledgement, provided that it is due within a millisecond ("tcp: fix
 //! tcp_tso_should_defer() vs large RTT", Linux 6.18 and the stable series).
 //!
-//! Written data is joined into pieces of up to `gso_max_segs` segments. Only the last piece may still grow
+//! Written data is joined into pieces of up to `gso_max_segs` segments or half of the peer's largest window. Only the last piece may still grow
 //! (`tcp_sendmsg_locked`). A packet consists of a whole piece or of the beginning of one. In the second case, the rest
 //! becomes a piece of its own, however small.
-//!
-//! Departs: two segments are also the minimum for `bbr` below 1.2 Mbit/s.
 
 use crate::tcp::sender::{Sender, State};
 use crate::transport::congestion::rate_of_window;

@@ -1,0 +1,101 @@
+//! The memory that received packets take, which counts against the receive buffer (the kernel's `skb->truesize`).
+//!
+//! A sender's packet has a buffer for its headers, and its payload in pages. Without segmentation offload, the sender's
+//! device copies the payload behind the headers, into a buffer of the next power of two (`skb_linearize`). A packet
+//! counts with its first size while it waits to be read, and with that of its buffer if it waits beyond a gap
+//! (`skb_condense`). A packet that directly follows such a one shares its memory (`tcp_try_coalesce`): its payload is
+//! copied into the space that is left, or its pages are added. So does the packet that fills a gap with the first packet
+//! behind it, and the application reads both at once.
+
+/// The two descriptors of a packet (`sk_buff` and `skb_shared_info`, each in whole cache lines).
+const DESCRIPTORS: [u64; 2] = [256, 320];
+/// Space for headers before the payload (`MAX_TCP_HEADER` of Debian's cloud kernel 6.1).
+const HEADERS_BYTES: u64 = 256;
+/// Space for the headers and behind them, in the buffer of 1 KiB that TCP allocates.
+const HEAD_BYTES: u64 = 1_024 - DESCRIPTORS[1];
+/// What the kernel allocates beyond the payload when it copies it (`__pskb_pull_tail`).
+const SPARE_BYTES: u64 = 128;
+/// Buffers start at a cache line.
+const LINE_BYTES: u64 = 64;
+/// Pages of a packet (`MAX_SKB_FRAGS`).
+const MAX_PAGES: u64 = 17;
+
+/// How packets are stored that wait beyond a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Storage {
+    /// In one buffer each, as without segmentation offload.
+    Linear,
+    /// In pages.
+    Paged,
+}
+
+/// What a packet beyond a gap takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) memory_bytes: u64,
+    /// What can be added: bytes that are copied into its buffer, or packets whose pages are added.
+    pub(crate) room: u64,
+}
+
+/// The memory of a packet with `len` bytes of payload that waits to be read.
+pub(crate) fn unread(len: u64) -> u64 {
+    DESCRIPTORS[0] + DESCRIPTORS[1] + HEAD_BYTES + len
+}
+
+impl Storage {
+    /// The memory of a packet with `len` bytes of payload beyond a gap.
+    pub(crate) fn hold(self, len: u64) -> Held {
+        let fits = HEADERS_BYTES + len <= HEAD_BYTES;
+        match self {
+            Self::Paged => Held { memory_bytes: unread(len), room: MAX_PAGES - 1 },
+            Self::Linear if fits => Held { memory_bytes: unread(0), room: HEAD_BYTES - HEADERS_BYTES - len },
+            Self::Linear => {
+                let needed = (HEADERS_BYTES + len + SPARE_BYTES).next_multiple_of(LINE_BYTES);
+                let space = (needed + DESCRIPTORS[1]).next_power_of_two() - DESCRIPTORS[1];
+                let memory_bytes = DESCRIPTORS[0] + DESCRIPTORS[1] + space;
+                Held { memory_bytes, room: space - HEADERS_BYTES - len }
+            }
+        }
+    }
+
+    /// What adding `len` bytes of payload to a packet takes, and the room that is left then; `None` if there is no room.
+    pub(crate) fn add(self, len: u64, room: u64) -> Option<Held> {
+        match self {
+            Self::Paged => room.checked_sub(1).map(|room| Held { memory_bytes: len, room }),
+            Self::Linear => room.checked_sub(len).map(|room| Held { memory_bytes: 0, room }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copied_segment_takes_a_buffer_of_4_kib_and_shares_it_with_the_next() {
+        // 256 + 1448 + 128 = 1832, in lines 1856, with its descriptor 2176: more than 2 KiB.
+        let held = Storage::Linear.hold(1_448);
+        assert_eq!(held, Held { memory_bytes: 256 + 4_096, room: 4_096 - 320 - 256 - 1_448 });
+        let second = Storage::Linear.add(1_448, held.room).unwrap();
+        assert_eq!(second, Held { memory_bytes: 0, room: 624 });
+        assert_eq!(Storage::Linear.add(1_448, second.room), None);
+    }
+
+    #[test]
+    fn shorter_segments_take_smaller_buffers() {
+        assert_eq!(Storage::Linear.hold(1_344).memory_bytes, 256 + 2_048);
+        assert_eq!(Storage::Linear.hold(1_345).memory_bytes, 256 + 4_096);
+        assert_eq!(Storage::Linear.hold(448), Held { memory_bytes: 256 + 1_024, room: 0 });
+    }
+
+    #[test]
+    fn pages_count_with_their_payload_and_one_head_for_all_that_follow_each_other() {
+        assert_eq!(Storage::Paged.hold(2_896).memory_bytes, 256 + 1_024 + 2_896);
+        let full = (1..17).fold(Storage::Paged.hold(1_448), |held, _| {
+            let added = Storage::Paged.add(1_448, held.room).unwrap();
+            assert_eq!(added.memory_bytes, 1_448);
+            added
+        });
+        assert_eq!(Storage::Paged.add(1_448, full.room), None, "a packet has at most 17 pages");
+    }
+}
