@@ -67,7 +67,8 @@ impl Connections {
         if let Some(log) = &mut self.log {
             connection.begin_log(net.now(), opening, &mut **log);
         }
-        let flow = net.flow(connection.name(), connection.account(), opening.id.number, opening.labels);
+        let account = connection.account();
+        let flow = net.flow(connection.name(), account, [account.traffic, opening.id.number], opening.labels);
         let index = match self.free.pop() {
             Some(index) => {
                 net.flows[self.flows[index as usize] as usize] = flow;

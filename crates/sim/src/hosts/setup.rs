@@ -2,7 +2,7 @@
 
 use bufferscope_programs as programs;
 use bufferscope_records::Name;
-use bufferscope_scenario::{NodeIndex, Scenario, Traffic};
+use bufferscope_scenario::{NodeIndex, Scenario, Traffic, TrafficKind};
 
 use crate::network::{Account, Labels, Network};
 use crate::random::{Random, Stream};
@@ -43,11 +43,22 @@ impl Setup<'_> {
         [self.traffic.from, self.traffic.to].map(|node| (node, net.routes.row(node)))
     }
 
+    /// The entry whose flows have the same hashes. A kernel's disciplines tell flows apart by addresses, protocol and
+    /// ports (`skb_get_hash`), and ICMP has no ports: all pings between two hosts are one flow.
+    fn hashed_as(&self) -> u32 {
+        let ends = |traffic: &Traffic| {
+            let is_ping = matches!(traffic.kind, TrafficKind::Ping(_));
+            is_ping.then(|| [traffic.from.min(traffic.to), traffic.from.max(traffic.to)])
+        };
+        let Some(own) = ends(self.traffic) else { return self.index };
+        self.scenario.traffic.iter().position(|other| ends(other) == Some(own)).map_or(self.index, |index| index as u32)
+    }
+
     /// Opens the account of the flow with this number (the first is 1). Returns the flow's name and index.
     pub(crate) fn flow(&self, number: u32, net: &mut Network) -> (Name, u32) {
         let name = self.name.numbered(number);
         let account = Account { traffic: self.index, number: Some(number) };
-        let flow = net.flow(name, account, number, self.labels());
+        let flow = net.flow(name, account, [self.hashed_as(), number], self.labels());
         net.flows.push(flow);
         (name, net.flows.len() as u32 - 1)
     }

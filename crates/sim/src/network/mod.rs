@@ -163,9 +163,9 @@ impl Network {
         self.events.now()
     }
 
-    /// The account of a new flow. `number` distinguishes it from the others of its entry.
-    pub(crate) fn flow(&self, name: Name, account: Account, number: u32, labels: Labels) -> Flow {
-        let hash = Random::new(self.seed, Stream::Hash { traffic: account.traffic, number }).next_u32();
+    /// The account of a new flow. Its hash is that of the flow with this number of this entry of traffic.
+    pub(crate) fn flow(&self, name: Name, account: Account, [traffic, number]: [u32; 2], labels: Labels) -> Flow {
+        let hash = Random::new(self.seed, Stream::Hash { traffic, number }).next_u32();
         Flow { name, account, labels, hashes: [hash; 2], sent: 0, delivered: 0, dropped: 0, held: 0 }
     }
 

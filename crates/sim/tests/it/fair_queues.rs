@@ -80,6 +80,22 @@ fn the_flows_of_a_flow_queue_are_sampled() {
 }
 
 #[test]
+fn all_pings_between_two_hosts_share_a_queue() {
+    let flood = "[[traffic]]\nname = 'flood'\nkind = 'udp'\nfrom = 'h1'\nto = 'h2'\nrate = '12mbit'\nsize = 1472\n";
+    let pings = ["one", "two"].map(|name| {
+        format!("[[traffic]]\nname = '{name}'\nkind = 'ping'\nfrom = 'h1'\nto = 'h2'\ninterval = '2ms'\nsize = 1400\n")
+    });
+    let link = "rate = '10mbit'\nqueue = { qdisc = 'fq_codel' }";
+    let queues = shared_queues(&run(&dumbbell("3s", link, &format!("{flood}{}", pings.concat())), 1).output);
+    let (of_pings, others): (Vec<_>, Vec<_>) =
+        queues.iter().partition(|flows| flows.iter().any(|flow| flow.starts_with("one") || flow.starts_with("two")));
+    assert!(others.iter().all(|flows| flows.len() == 1));
+    let shared = of_pings.iter().filter(|flows| flows.len() == 2).count();
+    // Both send as much. So nearly always the queue has packets of both, and there is no second queue with pings.
+    assert!(shared * 10 > of_pings.len() * 9 && shared > 20, "{shared} of {}", of_pings.len());
+}
+
+#[test]
 fn a_discipline_without_flow_queues_has_no_samples_of_them() {
     assert!(numbers(&contended("qdisc = 'codel'"), Table::FlowQueues, "t_ns").is_empty());
 }
