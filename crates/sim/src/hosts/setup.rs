@@ -43,7 +43,7 @@ impl Setup<'_> {
         [self.traffic.from, self.traffic.to].map(|node| (node, net.routes.row(node)))
     }
 
-    /// The entry whose flows have the same hashes. A kernel's disciplines tell flows apart by addresses, protocol and
+    /// The entry whose flows have the same hashes. A kernel's disciplines distinguish flows by addresses, protocol and
     /// ports (`skb_get_hash`), and ICMP has no ports: all pings between two hosts are one flow.
     fn hashed_as(&self) -> u32 {
         let ends = |traffic: &Traffic| {

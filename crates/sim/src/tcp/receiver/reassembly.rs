@@ -233,7 +233,7 @@ mod tests {
             let arrival = r.insert(n * MSS, (n + 1) * MSS);
             (arrival, r.held_bytes())
         };
-        // A buffer holds two segments, and only what follows is added to it.
+        // A buffer has room for two segments. Only data that directly follows is added to it.
         let held = [3, 4, 5, 2, 1].map(&mut arrive).map(|(_, held_bytes)| held_bytes);
         assert_eq!(held, [one, one, 2 * one, 3 * one, 4 * one]);
         // The packet that fills the gap has space for the first packet behind it.
