@@ -120,7 +120,7 @@ def test_a_step_says_what_is_near_and_what_was_before(page: Explorer) -> None:
 def test_a_lost_delay_is_shown_as_a_share(page: Explorer) -> None:
     page.choose("line:home")
     page.pick("discipline", "codel")
-    page.slide("rate", 1e6)
+    page.slide("rate", 7e5)
     rtt = page.meaning["rtt"]
     share = f"{100 * rtt['lost'] / rtt['count']:.2g}\u00a0%"
     assert rtt["p95"] is None
