@@ -33,7 +33,7 @@ _CARDS = ("1p on the card", "80p on the card", "512p on the card", "1000p on the
 _VLANS = ("1p on a VLAN", "80p on a VLAN", "4096p on a VLAN")
 BRIEF: Mapping[str, Part] = {
     "ucas-queue-sizes": Part(2),
-    "battling-tcp-bidirectional": Part(2),
+    "battling-tcp-bidirectional": Part(3),
     "battling-tcp-asymmetric": Part(2),
     "battling-rrul": Part(2),
     "battling-rrul-path": Part(2),
