@@ -146,7 +146,8 @@ def test_a_part_of_the_matrix_is_printed_and_writes_no_page(tmp_path: Path, caps
     assert make(tmp_path, "--only", "codel") == 0
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == NAMES[1]
-    assert re.fullmatch(r"    rtt\.p50_ms: [56]\d(\.\d)? / [56]\d(\.\d)? \(.*\)", printed[1].replace("\N{NO-BREAK SPACE}", " "))
+    metric = printed[1].replace("\N{NO-BREAK SPACE}", " ")
+    assert re.fullmatch(r"    rtt\.p50_ms: [56]\d(\.\d)? / [56]\d(\.\d)? \(.*\)", metric)
     assert not (tmp_path / "page.md").exists()
     assert make(tmp_path, "--only", "cdel") == 1
     assert "no scenario has 'cdel' in its name" in capsys.readouterr().err
