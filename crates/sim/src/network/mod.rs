@@ -21,7 +21,7 @@ pub(crate) mod segment;
 mod segmentation;
 pub(crate) mod tap;
 pub(crate) mod traffic_class;
-mod truesize;
+pub(crate) mod truesize;
 pub(crate) mod wifi;
 pub(crate) mod xmit;
 

@@ -18,6 +18,8 @@ use super::pool::{PacketId, Pool};
 const BUFFER_BYTES: u32 = 256;
 /// `sizeof(struct skb_shared_info)`, aligned.
 const SHARED_INFO_BYTES: u32 = 320;
+/// Both descriptors of a packet.
+pub(crate) const DESCRIPTORS_BYTES: u32 = BUFFER_BYTES + SHARED_INFO_BYTES;
 /// The headers of TCP, IP and the link with what may be put in front of them (`MAX_TCP_HEADER`).
 const TCP_HEADERS_BYTES: u32 = 320;
 /// The overhead of a datagram: the link's header, rounded up (`LL_RESERVED_SPACE`), and 15 bytes.
@@ -41,7 +43,7 @@ pub(super) fn truesize(packet: PacketId, pool: &Pool) -> u64 {
 }
 
 /// A buffer with this many bytes of data. Sizes of the slab allocator up from 512 are powers of two.
-const fn in_one_piece(bytes: u32) -> u32 {
+pub(crate) const fn in_one_piece(bytes: u32) -> u32 {
     (bytes.next_multiple_of(CACHE_LINE_BYTES) + SHARED_INFO_BYTES).next_power_of_two() + BUFFER_BYTES
 }
 

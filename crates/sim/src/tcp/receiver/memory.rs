@@ -7,16 +7,14 @@
 //! copied into the space that is left, or its pages are added. So does the packet that fills a gap with the first packet
 //! behind it, and the application reads both at once.
 
-/// The two descriptors of a packet (`sk_buff` and `skb_shared_info`, each in whole cache lines).
-const DESCRIPTORS: [u64; 2] = [256, 320];
+use crate::network::truesize::{DESCRIPTORS_BYTES, in_one_piece};
+
 /// Space for headers before the payload (`MAX_TCP_HEADER` of Debian's cloud kernel 6.1).
-const HEADERS_BYTES: u64 = 256;
-/// Space for the headers and behind them, in the buffer of 1 KiB that TCP allocates.
-const HEAD_BYTES: u64 = 1_024 - DESCRIPTORS[1];
+const HEADERS_BYTES: u32 = 256;
+/// The memory of a packet whose payload is in pages, without them: the space for headers, as it is allocated.
+const HEAD_BYTES: u32 = in_one_piece(HEADERS_BYTES);
 /// What the kernel allocates beyond the payload when it copies it (`__pskb_pull_tail`).
-const SPARE_BYTES: u64 = 128;
-/// Buffers start at a cache line.
-const LINE_BYTES: u64 = 64;
+const SPARE_BYTES: u32 = 128;
 /// Pages of a packet (`MAX_SKB_FRAGS`).
 const MAX_PAGES: u64 = 17;
 
@@ -39,21 +37,21 @@ pub(crate) struct Held {
 
 /// The memory of a packet with `len` bytes of payload that waits to be read.
 pub(crate) fn unread(len: u64) -> u64 {
-    DESCRIPTORS[0] + DESCRIPTORS[1] + HEAD_BYTES + len
+    u64::from(HEAD_BYTES) + len
 }
 
 impl Storage {
     /// The memory of a packet with `len` bytes of payload beyond a gap.
     pub(crate) fn hold(self, len: u64) -> Held {
-        let fits = HEADERS_BYTES + len <= HEAD_BYTES;
         match self {
             Self::Paged => Held { memory_bytes: unread(len), room: MAX_PAGES - 1 },
-            Self::Linear if fits => Held { memory_bytes: unread(0), room: HEAD_BYTES - HEADERS_BYTES - len },
             Self::Linear => {
-                let needed = (HEADERS_BYTES + len + SPARE_BYTES).next_multiple_of(LINE_BYTES);
-                let space = (needed + DESCRIPTORS[1]).next_power_of_two() - DESCRIPTORS[1];
-                let memory_bytes = DESCRIPTORS[0] + DESCRIPTORS[1] + space;
-                Held { memory_bytes, room: space - HEADERS_BYTES - len }
+                // The payload stays behind the headers if it fits, or else it is copied.
+                let needed_bytes = HEADERS_BYTES + len as u32;
+                let is_copied = needed_bytes > HEAD_BYTES - DESCRIPTORS_BYTES;
+                let memory_bytes = if is_copied { in_one_piece(needed_bytes + SPARE_BYTES) } else { HEAD_BYTES };
+                let room_bytes = memory_bytes - DESCRIPTORS_BYTES - needed_bytes;
+                Held { memory_bytes: memory_bytes.into(), room: room_bytes.into() }
             }
         }
     }

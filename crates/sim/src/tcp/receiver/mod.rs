@@ -75,8 +75,8 @@ const AFTER_SYN: u64 = 1;
 impl Receiver {
     /// A receiver that waits for the handshake.
     pub(crate) fn new(config: &Config, role: Role) -> Self {
-        // A client does not know yet that timestamps will be used, so it assumes segments that are 12 bytes longer.
         let storage = if config.gso_max_segs > 1 { Storage::Paged } else { Storage::Linear };
+        // A client does not know yet that timestamps will be used, so it assumes segments that are 12 bytes longer.
         let mss_bytes = config.mss_bytes + if role == Role::Client { 12 } else { 0 };
         Self {
             mss_bytes: config.mss_bytes,

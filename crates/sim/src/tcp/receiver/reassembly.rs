@@ -142,9 +142,8 @@ impl Reassembly {
         let touched = self.held.iter().skip(first).take_while(|block| block.edges.start <= new.end).count();
         let len = new.end - new.start;
         if touched == 0 {
-            let held = self.storage.hold(len);
-            self.held_bytes += held.memory_bytes;
-            let Held { memory_bytes, room } = held;
+            let Held { memory_bytes, room } = self.storage.hold(len);
+            self.held_bytes += memory_bytes;
             self.held.insert(first, Block { edges: new, memory_bytes, first_bytes: len, room });
             self.recent.update(new);
             return Arrival::OutOfOrder;
