@@ -22,7 +22,7 @@ from bufferscope.interop.live.judging import judge
 
 pytestmark = pytest.mark.browser
 
-HOME = home(up=("12mbit", "90p"), down=("100mbit", "500p"))
+HOME = home(up=("12mbit", "90p"), down=("100mbit", "500p"), delay="5ms")
 FULL_MS = 90 * 1514 * 8 / 12e3
 """The delay of the planted queue when it is full."""
 CONGESTION = "ip -4 route show | while read -r route; do ip route replace $route congctl cubic; done"
@@ -90,6 +90,13 @@ def test_the_page_measures_the_delay_that_the_program_measures(measured: Path) -
     assert where["direction"] == "up"
     (place,) = where["answer"]["locations"]
     assert (place["place"], place["link"]) == ("router_uplink", 2), "the server's ladder reaches the laptop's router"
+
+
+def test_the_servers_ladder_begins_within_the_first_phase(measured: Path) -> None:
+    end = json.loads((measured / "page.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+    idle = end["observations"]["phases"][0]
+    first = min(idle["ladder"], key=lambda row: row["t_ns"])
+    assert first["ttl"] == 1, "a probe before the phase would be lost, and may be the only one"
 
 
 def test_the_page_finds_no_queue_where_there_is_none(measured: Path) -> None:

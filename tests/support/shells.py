@@ -55,7 +55,7 @@ def python(code: str, *arguments: str) -> tuple[str, ...]:
     return (sys.executable, "-c", code, *arguments)
 
 
-def home(up: tuple[str, str], down: tuple[str, str]) -> str:
+def home(up: tuple[str, str], down: tuple[str, str], delay: str = "0ms") -> str:
     """A home, its router, a provider and a server; the line has a rate and a tail-drop queue each way."""
     queue = '{{ rate = "{}", queue = {{ qdisc = "pfifo", limit = "{}" }} }}'
     return f"""
@@ -72,6 +72,7 @@ reverse = {queue.format(*down)}
 [[link]]
 name = "backbone"
 ends = ["provider", "server"]
+delay = "{delay}"
 [[traffic]]
 name = "ping"
 kind = "ping"
