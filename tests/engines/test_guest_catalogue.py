@@ -91,7 +91,11 @@ FEWER = {
         'sweep.traffic.newcomer.flows={ "with a newcomer" = 1 }',
         _only("dark-reaction-time", "link.uplink.forward.queue", "1", "fq_codel"),
     ],
-    "dark-starvation": ["traffic.photo-far.start=0s", 'sweep.traffic.upload.flows={ "beside an upload" = 1 }'],
+    "dark-starvation": [
+        "traffic.photo-far.start=0s",
+        'sweep.traffic.upload.flows={ "beside an upload" = 1 }',
+        "tcp.initial_window=10",
+    ],
     "dark-3g": ["traffic.page.stop=1s", 'sweep.traffic.download.flows={ "a download" = 1 }'],
     "dark-web": ["traffic.dns.stop=1s", "traffic.dns.timeout=400ms", 'sweep.traffic.email.flows={ "an e-mail" = 1 }'],
     "dark-wifi": [
