@@ -156,3 +156,37 @@ fn what_is_written_later_fills_up_the_last_packet_that_waits() {
     net.run_until(10 * MS);
     assert_eq!(segments(&net), [4, 4, 2, 4, 2]);
 }
+
+#[test]
+fn a_write_adds_to_the_rest_of_what_it_is_sending() {
+    // Half of the window of 65,160 bytes are 22 segments. Such a piece is sent as soon as it is full (`tcp_push_one`):
+    // five segments, half of the congestion window. The rest is filled up and sent again. When it is full for the third
+    // time, 32 segments are written, and the buffer of 46,080 bytes has no room for another piece.
+    let mut net = Net::new(&RENO, MS / 10).stream();
+    net.run_until(MS / 4);
+    assert_eq!(segments(&net), [5, 5]);
+    assert_eq!(net.ends[CLIENT].sample(net.now_ns).notsent_bytes, 22 * MSS);
+}
+
+/// The first packet that is no multiple of full segments, on the way to a peer that offers windows of four and a half.
+/// Its end, and whether it is the end of a window.
+fn first_odd_to_small_window(gso_max_segs: u32) -> Option<(u64, bool)> {
+    let client = Config { gso_max_segs, ..RENO };
+    let server = Config { rmem_default_bytes: 16_000, rmem_max_bytes: 16_000, ..RENO };
+    let mut net = Net::between(&client, &server, MS).upload(100 * MSS);
+    net.run_to_end(60 * SECOND);
+    assert_eq!(net.ends[SERVER].received_bytes(), 100 * MSS);
+    let is_edge = |end| net.acks_sent().any(|ack| ack.segment.ack + u64::from(ack.segment.window_bytes) == end);
+    let odd = net.data_sent().find(|packet| u64::from(packet.segment.len) % MSS > 0)?;
+    let end = odd.segment.seq + u64::from(odd.segment.len);
+    Some((end, is_edge(end)))
+}
+
+#[test]
+fn a_packet_of_several_segments_uses_up_the_peers_window() {
+    // `tcp_mss_split_point` cuts a packet where the window ends. A single segment waits until all of it fits
+    // (`tcp_snd_wnd_test`).
+    assert_eq!(first_odd_to_small_window(1), None);
+    let odd = first_odd_to_small_window(45);
+    assert!(odd.is_some_and(|(end, is_edge)| end < 100 * MSS && is_edge), "{odd:?}");
+}

@@ -42,6 +42,7 @@ use recovery::prr::Recovery;
 use recovery::undo::Undo;
 use sending::buffer::SendBuffer;
 use sending::cwnd_validation::WindowUsage;
+use sending::pieces::Pieces;
 use sending::push::Pushes;
 use sending::small_queue::SmallQueue;
 use timing::chrono::Chronograph;
@@ -87,10 +88,6 @@ pub(crate) struct Sender {
     no_delay: bool,
     gso_max_segs: u32,
     min_tso_segs: u32,
-    /// End of the piece from which the next packet is taken, with segmentation offload.
-    piece_end: u64,
-    /// Where that piece was cut. A value below `nxt` is obsolete.
-    cut_end: u64,
     pacing_percent: [u32; 2],
     /// What changes, if it is to be logged.
     journal: Option<Box<Journal>>,
@@ -104,6 +101,8 @@ struct Data {
     /// Sequence number after the last byte that the application has written, which is all that can be sent for now
     /// (`write_seq`).
     end: u64,
+    /// The pieces of the unsent data.
+    pieces: Pieces,
     /// The ends of the application's unsent writes.
     pushes: Pushes,
     /// A FIN follows.
@@ -188,8 +187,6 @@ impl Sender {
             slow_start_after_idle: config.slow_start_after_idle,
             no_delay: config.no_delay,
             gso_max_segs: config.gso_max_segs,
-            piece_end: 0,
-            cut_end: 0,
             pacing_percent: config.pacing_percent,
             journal: None,
         }

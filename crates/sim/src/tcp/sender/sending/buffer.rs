@@ -7,11 +7,16 @@
 //! still to be sent when the application has stopped. `tcp_notsent_lowat` bounds the unsent data, and thereby the time
 //! that data waits in the sender itself.
 //!
+//! A piece that is full is sent before the application's write continues, if it is the next to be sent
+//! (`tcp_push_one`). If the piece is cut for that, the write adds to the rest. So a write makes fewer and larger pieces
+//! than it would if it were sent as a whole.
+//!
 //! Departs: the application continues at once; the kernel does not join retransmitted packets with others that are
 //! selectively acknowledged.
 
 use super::output::Output;
 use super::small_queue::OVERHEAD_BYTES;
+use super::transmit::Limit;
 use crate::tcp::sender::{Config, Sender};
 
 /// The buffer grows by this much per packet of the window: a full frame's linear part, rounded up to a power of two,
@@ -45,6 +50,10 @@ pub(crate) struct SendBuffer {
     windows: u64,
     /// The application has found the buffer full (`SOCK_NOSPACE`).
     is_full: bool,
+    /// The application is writing.
+    is_writing: bool,
+    /// The last byte before this is to be pushed (`pushed_seq`).
+    pushed_end: u64,
 }
 
 impl SendBuffer {
@@ -63,6 +72,8 @@ impl SendBuffer {
             unsent_bytes: config.notsent_lowat_bytes,
             windows,
             is_full: false,
+            is_writing: false,
+            pushed_end: 0,
         };
         buffer.resize(config.wmem_default_bytes);
         buffer
@@ -72,12 +83,6 @@ impl SendBuffer {
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.is_full
-    }
-
-    /// Written data is joined into pieces of this size.
-    #[inline]
-    pub(crate) fn piece_bytes(&self) -> u64 {
-        self.piece_bytes
     }
 
     /// A piece is at most half of the largest window that the peer has offered (`tcp_bound_to_half_wnd`), in whole
@@ -124,10 +129,29 @@ impl Sender {
     }
 
     /// `sent` packets have just been sent. If the application waits although the window has room, the buffer is too
-    /// small (`tcp_check_space`, which the kernel calls after every single packet, and `tcp_should_expand_sndbuf`).
+    /// small (`tcp_check_space`, which the kernel calls after every single packet and at the end of an acknowledgement,
+    /// and `tcp_should_expand_sndbuf`).
     #[inline]
     pub(in crate::tcp::sender) fn check_space(&mut self, now_ns: u64, sent: u32) {
         if self.buffer.is_full && (sent > 1 || self.board.in_flight() < self.cc.window().cwnd) {
+            self.expand_buffer(now_ns, sent);
+        }
+    }
+
+    /// The same between two packets, with offload: the application may be woken now, although there may be less room
+    /// after the next packets, because what is cut takes more memory.
+    #[cold]
+    pub(in crate::tcp::sender) fn check_space_between_packets(&mut self, now_ns: u64) {
+        self.check_space(now_ns, 1);
+        self.buffer.is_full = self.buffer.is_full && !self.has_room_to_wake();
+    }
+
+    #[inline(never)]
+    fn expand_buffer(&mut self, now_ns: u64, sent: u32) {
+        // With offload, several segments may have left in one packet that filled the window.
+        let has_filled = self.has_offload() && self.board.in_flight() >= self.cc.window().cwnd;
+        let has_written = sent == 0 && self.buffer.is_writing;
+        if !has_filled && !has_written {
             self.buffer.expand(self.packets_provided_for());
             self.usage.stamp(now_ns);
         }
@@ -144,25 +168,70 @@ impl Sender {
         self.buffer.is_full = false;
         self.buffer.bound_pieces(self.peer.most_bytes);
         self.note_buffer_room(output.now_ns);
+        self.buffer.is_writing = true;
+        let mut accepts = true;
+        while accepts && self.data.end < self.data.offered {
+            accepts = self.write(output);
+        }
+        self.buffer.is_writing = false;
+        self.buffer.is_full = !accepts;
+    }
+
+    /// One write of the application. Returns whether the buffer accepted anything.
+    fn write(&mut self, output: &mut Output) -> bool {
+        let start = self.data.end;
+        let end = start + (self.data.offered - start).min(WRITE_BYTES);
         loop {
             let room_bytes = self.room_bytes();
             if room_bytes == 0 {
+                if self.data.end == start {
+                    return false;
+                }
                 self.buffer.is_full = true;
-                return;
+                break;
             }
-            self.check_app_limited();
-            self.restart_after_idle(output.now_ns);
-            let fills_up = self.last_piece_lacks_bytes() > 0;
-            let end = self.data.end + room_bytes.min(self.data.offered - self.data.end).min(WRITE_BYTES);
-            self.data.pushes.mark(end, fills_up);
-            self.fill_piece(end);
-            self.data.end = end;
+            if self.data.end == start {
+                self.check_app_limited();
+                self.restart_after_idle(output.now_ns);
+            }
+            self.append(room_bytes.min(end - self.data.end), self.data.end == start);
             self.note_busy(output.now_ns);
-            self.send_written(output);
-            if self.data.end == self.data.offered {
-                return;
+            if self.data.end == end || !self.has_offload() {
+                break;
             }
+            self.push_full_piece(output);
         }
+        self.push(output);
+        true
+    }
+
+    /// Adds data to the last piece, or begins others. The first data of a write takes the push flag from a piece that it
+    /// is added to. With further data, the flag moves to the new end.
+    fn append(&mut self, bytes: u64, is_first: bool) {
+        let (lacks_bytes, end) = (self.last_piece_lacks_bytes(), self.data.end + bytes);
+        let start = if lacks_bytes > 0 { self.data.pieces.last_start(self.nxt) } else { self.data.end };
+        self.data.pieces.append(self.nxt, start, end, self.buffer.piece_bytes);
+        if lacks_bytes > 0 && self.data.pushes.unmark(self.data.end) && !is_first {
+            self.data.pushes.mark(end);
+        }
+        self.data.end = end;
+    }
+
+    /// The last piece is full, and the application's write continues.
+    fn push_full_piece(&mut self, output: &mut Output) {
+        // `forced_push`
+        if self.data.end > self.buffer.pushed_end + self.peer.most_bytes / 2 {
+            self.push(output);
+        } else if self.data.pieces.last_start(self.nxt) == self.nxt {
+            self.send_written(output, Limit::OnePacket);
+        }
+    }
+
+    /// Sends what is written. The last byte is to be pushed (`tcp_mark_push`).
+    fn push(&mut self, output: &mut Output) {
+        self.data.pushes.mark(self.data.end);
+        self.buffer.pushed_end = self.data.end;
+        self.send_written(output, Limit::Cwnd);
     }
 
     #[inline]
@@ -180,26 +249,29 @@ impl Sender {
     }
 
     /// Payload that fits now: the rest of the last piece, and whole pieces as long as there is room at their beginning.
+    /// With offload, it is the rest of a piece or one piece at a time.
     fn room_bytes(&self) -> u64 {
-        let (piece_bytes, unsent_bytes) = (self.buffer.piece_bytes, self.unsent_bytes());
+        let (piece_bytes, lacks_bytes) = (self.buffer.piece_bytes, self.last_piece_lacks_bytes());
+        if self.has_offload() && lacks_bytes > 0 {
+            return lacks_bytes;
+        }
         let free_bytes = self.buffer.size_bytes.saturating_sub(self.queued_bytes());
-        let may_wait_bytes = self.buffer.unsent_bytes.saturating_sub(unsent_bytes);
+        let may_wait_bytes = self.buffer.unsent_bytes.saturating_sub(self.unsent_bytes());
         let pieces = free_bytes.div_ceil(OVERHEAD_BYTES + piece_bytes).min(may_wait_bytes.div_ceil(piece_bytes));
-        self.last_piece_lacks_bytes() + pieces * piece_bytes
+        lacks_bytes + if self.has_offload() { pieces.min(1) } else { pieces } * piece_bytes
     }
 
     /// Payload that can still be added to the last of the unsent pieces.
     fn last_piece_lacks_bytes(&self) -> u64 {
-        let piece_bytes = self.buffer.piece_bytes;
-        let last_bytes = (self.unsent_bytes() - self.begun_piece_bytes()) % piece_bytes;
-        (piece_bytes - last_bytes) % piece_bytes
+        match self.data.end - self.data.pieces.last_start(self.nxt) {
+            0 => 0,
+            last_bytes => self.buffer.piece_bytes.saturating_sub(last_bytes),
+        }
     }
 
     /// The memory that the kernel charges for the contents of the buffer (`sk_wmem_queued`).
     fn queued_bytes(&self) -> u64 {
-        let begun_bytes = self.begun_piece_bytes();
-        let pieces = u64::from(begun_bytes > 0) + (self.unsent_bytes() - begun_bytes).div_ceil(self.buffer.piece_bytes);
-        let packets = u64::from(self.board.buffers()) + pieces;
+        let packets = u64::from(self.board.buffers()) + self.data.pieces.count(self.nxt);
         self.data.end.saturating_sub(self.una) + packets * OVERHEAD_BYTES
     }
 

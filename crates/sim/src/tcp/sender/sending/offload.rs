@@ -6,9 +6,8 @@
 //! the sender waits for the next acknowledgement, provided that it is due within a millisecond ("tcp: fix
 //! tcp_tso_should_defer() vs large RTT", Linux 6.18 and the stable series).
 //!
-//! Written data is joined into pieces of up to `gso_max_segs` segments or half of the peer's largest window. Only the last piece may still grow
-//! (`tcp_sendmsg_locked`). A packet consists of a whole piece or of the beginning of one. In the second case, the rest
-//! becomes a piece of its own, however small.
+//! Written data is joined into [pieces](super::pieces) of up to `gso_max_segs` segments or half of the peer's largest
+//! window. A packet consists of a whole piece or of the beginning of one.
 
 use crate::tcp::sender::{Sender, State};
 use crate::transport::congestion::rate_of_window;
@@ -30,53 +29,63 @@ const NEAR_NS: u64 = 1_000_000;
 /// The next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Packet {
-    /// The packet holds up to this many segments.
+    /// The packet holds this much payload.
     Of(u32),
     /// The packet waits to become larger, limited by the congestion window (`true`) or by the peer's window (`false`).
     Waits(bool),
 }
 
 impl Sender {
-    /// The size of the next packet, if more than one segment may leave as one packet.
+    /// Whether segments may leave together.
+    #[inline]
+    pub(in crate::tcp::sender) fn has_offload(&self) -> bool {
+        self.gso_max_segs > 1
+    }
+
+    /// The size of the next packet, with offload. It waits to become larger only if it `may_wait`.
     #[cold]
-    pub(in crate::tcp::sender) fn next_packet(&mut self, now_ns: u64) -> Packet {
-        let mss_bytes = u64::from(self.mss_bytes);
-        if self.nxt >= self.piece_end {
-            self.piece_end = self.nxt + self.unsent_bytes().min(self.buffer.piece_bytes());
-        }
-        let end = if self.nxt < self.cut_end { self.cut_end } else { self.piece_end };
-        let piece = (end - self.nxt).div_ceil(mss_bytes) as u32;
-        if piece <= 1 {
-            return Packet::Of(1);
+    pub(in crate::tcp::sender) fn next_packet(&mut self, now_ns: u64, may_wait: bool) -> Packet {
+        let end = self.data.pieces.first_end(self.nxt);
+        let piece_bytes = end - self.nxt;
+        if piece_bytes <= u64::from(self.mss_bytes) {
+            return Packet::Of(piece_bytes as u32);
         }
         let most = self.packet_segments(now_ns);
-        if let Some(limit) = self.defers(now_ns, most, end) {
+        if may_wait && let Some(limit) = self.defers(now_ns, most, end) {
             return limit;
         }
         // At most half a window, so that acknowledgements keep arriving (`tcp_cwnd_test`).
         let cwnd = self.cc.window().cwnd;
         let quota = cwnd.saturating_sub(self.board.in_flight()).min((cwnd / 2).max(1));
-        let segments = most.min(quota).max(1);
-        if segments < piece {
+        let bytes = self.cut_bytes(piece_bytes, most.min(quota).max(1), end == self.data.end);
+        if bytes < piece_bytes {
             // The piece stays cut even if the host's queue has no room for the packet now.
-            self.cut_end = self.nxt + u64::from(segments) * mss_bytes;
+            self.data.pieces.cut(self.nxt + bytes);
         }
-        Packet::Of(segments.min(piece))
+        Packet::Of(bytes as u32)
     }
 
-    /// The application is about to write data up to `end`. If the next piece is the last one, it is filled up.
-    #[inline]
-    pub(in crate::tcp::sender) fn fill_piece(&mut self, end: u64) {
-        if self.piece_end == self.data.end {
-            self.piece_end = end.min(self.nxt.max(self.cut_end) + self.buffer.piece_bytes());
-        }
+    /// Payload and FIN of the next segment, which may be the end of a piece.
+    #[cold]
+    pub(in crate::tcp::sender) fn within_piece(&self, len: u32, fin: bool) -> (u32, bool) {
+        let left = self.data.pieces.first_end(self.nxt) - self.nxt;
+        if u64::from(len) > left { (left as u32, false) } else { (len, fin) }
     }
 
-    /// Payload left in a piece that was partly sent or cut. Such a piece no longer grows.
-    #[inline]
-    pub(in crate::tcp::sender) fn begun_piece_bytes(&self) -> u64 {
-        let end = if self.piece_end < self.data.end { self.piece_end } else { self.cut_end };
-        end.saturating_sub(self.nxt)
+    /// How much of a piece may be sent if up to `most` segments may. If the peer's window ends within a segment, what
+    /// fits is sent, unless Nagle's rule forbids it. The rest is then not a multiple of the segment size
+    /// (`tcp_mss_split_point`).
+    fn cut_bytes(&self, piece_bytes: u64, most: u32, is_last: bool) -> u64 {
+        let mss_bytes = u64::from(self.mss_bytes);
+        let (most_bytes, room_bytes) = (u64::from(most) * mss_bytes, self.room());
+        if most_bytes <= room_bytes && !is_last {
+            return most_bytes.min(piece_bytes);
+        }
+        let bytes = piece_bytes.min(room_bytes);
+        if most_bytes <= bytes {
+            return most_bytes;
+        }
+        if self.waits_for_small() { bytes - bytes % mss_bytes } else { bytes }
     }
 
     /// Whether it is better to wait until more can be sent.

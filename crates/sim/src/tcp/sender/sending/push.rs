@@ -7,8 +7,8 @@
 //! which the segments of a long transfer are acknowledged shift now and then, and flows that share a queue do not stay
 //! in step.
 //!
-//! Departs: retransmissions do not carry the flag. No segment in the middle of a single write carries it; the kernel
-//! sets it there at intervals of half the largest window ever offered (`forced_push`).
+//! Departs: retransmissions do not carry the flag. Without offload, no segment in the middle of a single write carries
+//! it; the kernel sets it there at intervals of half the largest window ever offered (`forced_push`).
 
 use std::collections::VecDeque;
 
@@ -28,15 +28,25 @@ impl Default for Pushes {
 }
 
 impl Pushes {
-    /// A write ends at `end`. If it `fills_up` the packet in which the last write ended, that packet no longer carries
-    /// the flag for the earlier write. So there is at most one end per packet.
-    pub(in crate::tcp::sender) fn mark(&mut self, end: u64, fills_up: bool) {
+    /// The last byte before `end` is to be pushed.
+    pub(in crate::tcp::sender) fn mark(&mut self, end: u64) {
         let last = self.later.back_mut().unwrap_or(&mut self.first);
-        if fills_up || *last == u64::MAX {
+        if *last == u64::MAX {
             *last = end;
-        } else {
+        } else if *last != end {
             self.later.push_back(end);
         }
+    }
+
+    /// The packet that ends at `end` grows, so its last byte so far is not to be pushed any more. Returns
+    /// whether it was.
+    pub(in crate::tcp::sender) fn unmark(&mut self, end: u64) -> bool {
+        let last = self.later.back().unwrap_or(&self.first);
+        let was_marked = *last == end;
+        if was_marked && self.later.pop_back().is_none() {
+            self.first = u64::MAX;
+        }
+        was_marked
     }
 
     /// Whether the next segment to be sent, which ends at `end`, holds the end of a write.
@@ -76,7 +86,10 @@ mod tests {
         let mut pushes = Pushes::default();
         let mut last = 1;
         for &end in ends {
-            pushes.mark(end, (last - 1) % 100 > 0);
+            if (last - 1) % 100 > 0 {
+                assert!(pushes.unmark(last));
+            }
+            pushes.mark(end);
             last = end;
         }
         pushes

@@ -14,6 +14,8 @@ use crate::tcp::sender::timing::timer::Wait;
 pub(in crate::tcp::sender) enum Limit {
     /// No.
     Cwnd,
+    /// No, and only one packet is sent (`tcp_push_one`). It does not wait to become larger.
+    OnePacket,
     /// One segment may (a tail loss probe).
     OneMore,
 }
@@ -21,13 +23,13 @@ pub(in crate::tcp::sender) enum Limit {
 impl Sender {
     /// Sends as much as the windows allow, and lets the application continue if there is room now.
     pub(crate) fn transmit(&mut self, output: &mut Output) {
-        self.send_written(output);
+        self.send_written(output, Limit::Cwnd);
         self.run_application(output);
     }
 
-    /// Sends written data, as far as the windows allow.
-    pub(in crate::tcp::sender) fn send_written(&mut self, output: &mut Output) {
-        let sent = self.transmit_new(output, Limit::Cwnd);
+    /// Sends written data, as far as the windows and `limit` allow.
+    pub(in crate::tcp::sender) fn send_written(&mut self, output: &mut Output, limit: Limit) {
+        let sent = self.transmit_new(output, limit);
         if sent > 0 {
             self.schedule_probe(output.now_ns, self.head_rto_ns(output.now_ns));
         }
@@ -45,7 +47,7 @@ impl Sender {
         if room > 0 && len > 0 {
             // There is room, but only for part of a segment.
             let part = len.min(room as u32);
-            if self.send_new((part, fin && part == len && u64::from(len) < room), 1, output) > 0 {
+            if self.send_new(part, fin && part == len && u64::from(len) < room, output) > 0 {
                 return self.rearm_retransmit(output.now_ns);
             }
         } else {
@@ -67,22 +69,24 @@ impl Sender {
     /// Payload and FIN of the next new segment, whether or not it may be sent; `None` if there is nothing to send.
     #[inline]
     pub(in crate::tcp::sender) fn next_new(&self) -> Option<(u32, bool)> {
-        self.new_after(0)
+        let len = self.unsent_bytes().min(u64::from(self.mss_bytes)) as u32;
+        let fin = self.has_fin(len);
+        (len > 0 || fin).then_some((len, fin))
     }
 
-    /// The same for the segment after the next `taken_bytes`.
+    /// Whether the FIN belongs to the packet with the next `bytes`.
     #[inline]
-    fn new_after(&self, taken_bytes: u64) -> Option<(u32, bool)> {
-        let left = self.unsent_bytes() - taken_bytes;
-        let len = left.min(u64::from(self.mss_bytes)) as u32;
-        let is_last = left == u64::from(len) && self.data.end == self.data.offered;
-        let fin = self.data.finish && !self.data.fin_sent && is_last;
-        (len > 0 || fin).then_some((len, fin))
+    fn has_fin(&self, bytes: u32) -> bool {
+        let is_last = self.unsent_bytes() == u64::from(bytes) && self.data.end == self.data.offered;
+        self.data.finish && !self.data.fin_sent && is_last
     }
 
     pub(in crate::tcp::sender) fn transmit_new(&mut self, output: &mut Output, limit: Limit) -> u32 {
         let (mut sent, mut window_limits, mut cwnd_limits) = (0, false, false);
-        while let Some((len, fin)) = self.next_new() {
+        while let Some((mut len, mut fin)) = self.next_new() {
+            if self.has_offload() {
+                (len, fin) = self.within_piece(len, fin);
+            }
             // The kernel does not hold back a lone FIN either.
             let may_exceed = limit == Limit::OneMore || fin;
             let has_room = self.board.in_flight() < self.cc.window().cwnd || may_exceed;
@@ -90,27 +94,32 @@ impl Sender {
                 break;
             }
             window_limits = !self.fits_peer_window(len, fin);
-            let held_back = limit == Limit::Cwnd && self.is_held_back(len);
+            let held_back = limit != Limit::OneMore && self.is_held_back(len);
             if window_limits || held_back {
                 break;
             }
-            let mut segments = 1;
-            if self.gso_max_segs > 1 && limit == Limit::Cwnd {
-                match self.next_packet(output.now_ns) {
-                    Packet::Of(most) => segments = most,
+            let mut bytes = len;
+            if self.has_offload() && limit != Limit::OneMore {
+                match self.next_packet(output.now_ns, limit == Limit::Cwnd) {
+                    Packet::Of(more) => {
+                        (bytes, fin) = (more, self.has_fin(more) && self.fits_peer_window(more, true));
+                    }
                     Packet::Waits(for_cwnd) => {
                         (cwnd_limits, window_limits) = (for_cwnd, !for_cwnd && self.room() < self.unsent_bytes());
                         break;
                     }
                 }
             }
-            if self.awaits_departure(output.now_ns, len * segments) {
+            if self.awaits_departure(output.now_ns, bytes) {
                 break;
             }
-            let newly_sent = self.send_new((len, fin), segments, output);
+            let newly_sent = self.send_new(bytes, fin, output);
             sent += newly_sent;
-            if newly_sent == 0 || limit == Limit::OneMore {
+            if newly_sent == 0 || limit != Limit::Cwnd {
                 break;
+            }
+            if self.has_offload() {
+                self.check_space_between_packets(output.now_ns);
             }
         }
         self.note_window_limit(output.now_ns, window_limits);
@@ -119,14 +128,14 @@ impl Sender {
         sent
     }
 
-    /// Sends a packet of new data, or a FIN. The packet has the first segment and more, up to `most` in all, as far as
-    /// they are available and fit the peer's window. Returns how many segments were sent. If the host dropped the
-    /// packet, that is 0, and its data counts as unsent.
-    fn send_new(&mut self, first: (u32, bool), most: u32, output: &mut Output) -> u32 {
+    /// Sends a packet of new data, or a FIN. Returns how many segments were sent. If the host dropped the packet, that is
+    /// 0, and its data counts as unsent.
+    fn send_new(&mut self, bytes: u32, fin: bool, output: &mut Output) -> u32 {
         let now_ns = output.now_ns;
         let begins = self.board.packets_out() == 0;
-        let parcel = self.gather(first, most);
-        let Parcel { seq, bytes, fin, segments } = parcel;
+        let seq = self.nxt;
+        let segments = if bytes > self.mss_bytes { bytes.div_ceil(self.mss_bytes) } else { 1 };
+        let parcel = Parcel { seq, bytes, fin, segments };
         let end = seq + u64::from(bytes);
         let has_data = bytes > 0;
         let (mut flags, ecn) =
@@ -157,25 +166,15 @@ impl Sender {
         segments
     }
 
-    /// The contents of a packet of new data that begins with the segment `(len, fin)`.
-    #[inline]
-    fn gather(&self, (bytes, fin): (u32, bool), most: u32) -> Parcel {
-        let mut parcel = Parcel { seq: self.nxt, bytes, fin, segments: 1 };
-        while parcel.segments < most
-            && !parcel.fin
-            && let Some((len, fin)) = self.new_after(parcel.bytes.into())
-            && self.fits_peer_window(parcel.bytes + len, fin)
-            && !self.is_held_back(len)
-        {
-            parcel = Parcel { bytes: parcel.bytes + len, fin, segments: parcel.segments + 1, ..parcel };
-        }
-        parcel
+    /// Whether Nagle's rule holds back a segment of this length. Data may still be added only to the last one.
+    fn is_held_back(&self, len: u32) -> bool {
+        len < self.mss_bytes && self.nxt + u64::from(len) == self.data.end && self.waits_for_small()
     }
 
     /// Nagle's rule in Minshall's variant (RFC 9293, section 3.7.4): a segment that is not full waits while another
     /// such segment is in flight, unless it is the last segment or the application has disabled the rule.
-    fn is_held_back(&self, len: u32) -> bool {
-        len < self.mss_bytes && !self.no_delay && !self.data.finish && self.data.small_end > self.una
+    pub(in crate::tcp::sender) fn waits_for_small(&self) -> bool {
+        !self.no_delay && !self.data.finish && self.data.small_end > self.una
     }
 
     /// The number of bytes that fit into the peer's window.
