@@ -133,9 +133,19 @@ impl Sender {
     /// and `tcp_should_expand_sndbuf`).
     #[inline]
     pub(in crate::tcp::sender) fn check_space(&mut self, now_ns: u64, sent: u32) {
-        if self.buffer.is_full && (sent > 1 || self.board.in_flight() < self.cc.window().cwnd) {
-            self.expand_buffer(now_ns, sent);
+        let is_too_small = self.buffer.is_full && (sent > 1 || self.board.in_flight() < self.cc.window().cwnd);
+        if is_too_small && !(self.has_offload() && self.is_exempt(sent)) {
+            self.buffer.expand(self.packets_provided_for());
+            self.usage.stamp(now_ns);
         }
+    }
+
+    /// With offload, several segments may have left in one packet that filled the window. And the application may be
+    /// writing: then the kernel checks only after a packet.
+    #[cold]
+    fn is_exempt(&self, sent: u32) -> bool {
+        let is_written = sent == 0 && self.buffer.is_writing;
+        is_written || self.board.in_flight() >= self.cc.window().cwnd
     }
 
     /// The same between two packets, with offload: the application may be woken now, although there may be less room
@@ -144,17 +154,6 @@ impl Sender {
     pub(in crate::tcp::sender) fn check_space_between_packets(&mut self, now_ns: u64) {
         self.check_space(now_ns, 1);
         self.buffer.is_full = self.buffer.is_full && !self.has_room_to_wake();
-    }
-
-    #[inline(never)]
-    fn expand_buffer(&mut self, now_ns: u64, sent: u32) {
-        // With offload, several segments may have left in one packet that filled the window.
-        let has_filled = self.has_offload() && self.board.in_flight() >= self.cc.window().cwnd;
-        let has_written = sent == 0 && self.buffer.is_writing;
-        if !has_filled && !has_written {
-            self.buffer.expand(self.packets_provided_for());
-            self.usage.stamp(now_ns);
-        }
     }
 
     /// Payload written and not sent yet.
