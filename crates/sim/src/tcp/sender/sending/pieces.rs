@@ -28,7 +28,6 @@ struct Run {
 
 impl Pieces {
     /// Where the last piece begins, without what is sent (up to `nxt`) or was cut off. `nxt` if everything is sent.
-    #[inline]
     pub(in crate::tcp::sender) fn last_start(&self, nxt: u64) -> u64 {
         match self.runs.back() {
             Some(run) if run.end > nxt => run.last_start().max(nxt).max(self.cut_end),
@@ -71,7 +70,6 @@ impl Pieces {
     }
 
     /// The number of pieces from `nxt` on.
-    #[inline]
     pub(in crate::tcp::sender) fn count(&self, nxt: u64) -> u64 {
         let mut count = u64::from(nxt < self.cut_end);
         for run in self.runs.iter().filter(|run| run.end > nxt) {
