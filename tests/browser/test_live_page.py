@@ -72,10 +72,14 @@ def shown(directory: Path) -> Mapping[str, Any]:
     return cast(Mapping[str, Any], json.loads((directory / "shown.json").read_text(encoding="utf-8")))
 
 
+def end(file: Path) -> Mapping[str, Any]:
+    """The last event of a file of events, which has the observations and the verdict."""
+    return cast(Mapping[str, Any], json.loads(file.read_text(encoding="utf-8").splitlines()[-1]))
+
+
 def phases(file: Path) -> Mapping[str, Any]:
     """The phases of the verdict in a file of events, by their kinds."""
-    end = json.loads(file.read_text(encoding="utf-8").splitlines()[-1])
-    return {phase["kind"]: phase for phase in end["verdict"]["phases"]}
+    return {phase["kind"]: phase for phase in end(file)["verdict"]["phases"]}
 
 
 def test_the_page_measures_the_delay_that_the_program_measures(measured: Path) -> None:
@@ -93,8 +97,7 @@ def test_the_page_measures_the_delay_that_the_program_measures(measured: Path) -
 
 
 def test_the_servers_ladder_begins_within_the_first_phase(measured: Path) -> None:
-    end = json.loads((measured / "page.jsonl").read_text(encoding="utf-8").splitlines()[-1])
-    idle = end["observations"]["phases"][0]
+    idle = end(measured / "page.jsonl")["observations"]["phases"][0]
     first = min(idle["ladder"], key=lambda row: row["t_ns"])
     assert first["ttl"] == 1, "a probe before the phase would be lost, and may be the only one"
 
@@ -110,7 +113,7 @@ def test_the_page_finds_no_queue_where_there_is_none(measured: Path) -> None:
 
 def test_the_page_shows_the_sentences_and_works_without_a_mouse_on_a_small_screen(measured: Path) -> None:
     found = shown(measured)
-    verdict = json.loads((measured / "page.jsonl").read_text(encoding="utf-8").splitlines()[-1])["verdict"]
+    verdict = end(measured / "page.jsonl")["verdict"]
     assert found["errors"] == []
     assert found["sentences"] == verdict["sentences"]
     assert found["grade"] == verdict["grade"]

@@ -20,14 +20,15 @@ const BUFFER_BYTES: u32 = 256;
 const SHARED_INFO_BYTES: u32 = 320;
 /// Both descriptors of a packet.
 pub(crate) const DESCRIPTORS_BYTES: u32 = BUFFER_BYTES + SHARED_INFO_BYTES;
-/// The headers of TCP, IP and the link with what may be put in front of them (`MAX_TCP_HEADER`).
-const TCP_HEADERS_BYTES: u32 = 320;
+/// The headers of TCP, IP and the link with what may be put in front of them (`MAX_TCP_HEADER` of Debian's cloud kernel
+/// 6.1).
+pub(crate) const TCP_HEADERS_BYTES: u32 = 256;
 /// The overhead of a datagram: the link's header, rounded up (`LL_RESERVED_SPACE`), and 15 bytes.
 const DATAGRAM_ROOM_BYTES: u32 = 16 + 15;
 /// Alignment of the data (`SKB_DATA_ALIGN`).
 const CACHE_LINE_BYTES: u32 = 64;
 /// A TCP segment without its payload.
-const TCP_BYTES: u32 = in_one_piece(TCP_HEADERS_BYTES);
+pub(crate) const TCP_BYTES: u32 = in_one_piece(TCP_HEADERS_BYTES);
 /// A TCP acknowledgement without payload.
 const PURE_ACK_BYTES: u32 = 2;
 

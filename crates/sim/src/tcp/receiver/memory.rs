@@ -7,12 +7,8 @@
 //! copied into the space that is left, or its pages are added. So does the packet that fills a gap with the first packet
 //! behind it, and the application reads both at once.
 
-use crate::network::truesize::{DESCRIPTORS_BYTES, in_one_piece};
+use crate::network::truesize::{DESCRIPTORS_BYTES, TCP_BYTES, TCP_HEADERS_BYTES, in_one_piece};
 
-/// Space for headers before the payload (`MAX_TCP_HEADER` of Debian's cloud kernel 6.1).
-const HEADERS_BYTES: u32 = 256;
-/// The memory of a packet whose payload is in pages, without them: the space for headers, as it is allocated.
-const HEAD_BYTES: u32 = in_one_piece(HEADERS_BYTES);
 /// What the kernel allocates beyond the payload when it copies it (`__pskb_pull_tail`).
 const SPARE_BYTES: u32 = 128;
 /// Pages of a packet (`MAX_SKB_FRAGS`).
@@ -37,7 +33,7 @@ pub(crate) struct Held {
 
 /// The memory of a packet with `len` bytes of payload that waits to be read.
 pub(crate) fn unread(len: u64) -> u64 {
-    u64::from(HEAD_BYTES) + len
+    u64::from(TCP_BYTES) + len
 }
 
 impl Storage {
@@ -47,9 +43,9 @@ impl Storage {
             Self::Paged => Held { memory_bytes: unread(len), room: MAX_PAGES - 1 },
             Self::Linear => {
                 // The payload stays behind the headers if it fits, or else it is copied.
-                let needed_bytes = HEADERS_BYTES + len as u32;
-                let is_copied = needed_bytes > HEAD_BYTES - DESCRIPTORS_BYTES;
-                let memory_bytes = if is_copied { in_one_piece(needed_bytes + SPARE_BYTES) } else { HEAD_BYTES };
+                let needed_bytes = TCP_HEADERS_BYTES + len as u32;
+                let is_copied = needed_bytes > TCP_BYTES - DESCRIPTORS_BYTES;
+                let memory_bytes = if is_copied { in_one_piece(needed_bytes + SPARE_BYTES) } else { TCP_BYTES };
                 let room_bytes = memory_bytes - DESCRIPTORS_BYTES - needed_bytes;
                 Held { memory_bytes: memory_bytes.into(), room: room_bytes.into() }
             }

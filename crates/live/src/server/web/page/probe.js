@@ -207,8 +207,8 @@ class Test {
     }
     this.start = this.heard = this.lastAlive = now();
     this.due = this.start + TICK_MS;
-    // The first phase begins with the first ping, and so with the server's first probe: where no router is in between, that is the
-    // only one.
+    // No ping before the first phase: the server sends its first probe when a ping has come, and on a path without routers
+    // sends no other.
     this.nextPing = Infinity;
     this.port.postMessage({ prepare: true });
     const ticks = setInterval(() => this.tick(), TICK_MS);

@@ -145,7 +145,7 @@ mod tests {
         assert_eq!((pieces.count(21), pieces.last_start(21)), (1, 21));
         pieces.append(21, 21, 321, 100);
         assert_eq!(pieces.count(21), 3);
-        // 30 more: the rest of 70 bytes stays as it is.
+        // 30 more bytes are sent. 70 bytes of this piece are left, and it does not grow, because others follow it.
         assert_eq!((pieces.count(51), pieces.last_start(51)), (3, 221));
         pieces.append(51, 321, 401, 100);
         assert_eq!(ends(&pieces, 51, 401), [121, 221, 321, 401]);

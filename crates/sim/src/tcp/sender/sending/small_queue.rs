@@ -14,13 +14,13 @@
 use std::collections::VecDeque;
 
 use super::output::Output;
+use crate::network::truesize::TCP_BYTES;
 use crate::tcp::sender::loss::scoreboard::SentId;
 use crate::tcp::sender::{Sender, State};
 use crate::transport::congestion::rate_of_window;
 
-/// Memory that a packet takes in addition to its payload: two descriptors and the room for headers (`SKB_TRUESIZE` of a
-/// linear part of `MAX_TCP_HEADER` bytes, which the allocator rounds up, on 64-bit Linux 6.1).
-pub(in crate::tcp::sender) const OVERHEAD_BYTES: u64 = 1280;
+/// Memory that a packet takes in addition to its payload.
+pub(in crate::tcp::sender) const OVERHEAD_BYTES: u64 = TCP_BYTES as u64;
 /// The limit is what the pacing rate sends in this fraction of a second, as a shift (`sk_pacing_shift`).
 const RATE_SHIFT: u32 = 10;
 /// Largest limit if the connection is not paced (`tcp_limit_output_bytes`).
