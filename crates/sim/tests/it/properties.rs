@@ -2,8 +2,9 @@
 
 use crate::common::{SECOND, numbers, numbers_of_layer, numbers_where, optional, run, words};
 use bufferscope_records::{MemorySink, Table};
+use bufferscope_scenario::sizes::FRAME_BYTES;
 use bufferscope_scenario::testing::{arbitrary_scenario, arbitrary_scenario_with_rings};
-use bufferscope_scenario::{Limit, NodeIndex, Port, Scenario, TrafficKind};
+use bufferscope_scenario::{Limit, NodeIndex, Port, Qdisc, Scenario, TrafficKind};
 use proptest::prelude::*;
 
 /// Largest frame, or packet of several: 1500 bytes of IP and whatever the link adds, for each.
@@ -62,9 +63,19 @@ fn assert_queues_within_limits(scenario: &Scenario, sink: &MemorySink) {
         let most = |column| queue(sink, column, (&name, "qdisc")).into_iter().max().unwrap();
         match port.queue.limit() {
             Limit::Packets(packets) => assert!(most("packets") <= packets, "{name}"),
+            // Where queues that count packets add to one that counts bytes, each packet counts as one full frame.
+            Limit::Bytes(bytes) if adds_limits(&port.queue) => {
+                let most_bytes = bytes.saturating_mul(largest_frame(scenario, port).div_ceil(FRAME_BYTES.into()));
+                assert!(most("bytes") <= most_bytes, "{name}");
+            }
             Limit::Bytes(bytes) => assert!(most("bytes") <= bytes, "{name}"),
         }
     }
+}
+
+/// Whether a discipline's limit is the sum of those of several queues.
+fn adds_limits(queue: &Qdisc) -> bool {
+    queue.all().iter().any(|discipline| matches!(discipline.kind().name, "htb" | "netem" | "prio"))
 }
 
 /// Between any two samples a wire takes at most what it can send. The frame it takes last may end later, and one that

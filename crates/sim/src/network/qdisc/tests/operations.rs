@@ -54,9 +54,14 @@ struct Held {
 struct Account {
     qdisc: Qdisc,
     limit: Limit,
+    /// Whether a limit in bytes may include queues that count packets. Each of these counts as a full frame then, even
+    /// if it is larger.
+    adds_limits: bool,
     holds_back: bool,
     /// After the last operation.
     backlog: Backlog,
+    /// Bytes of the backlog, where each packet counts as a full frame at most.
+    counted_bytes: u64,
     /// Whether packets of a flow stay in order, now and after the queue was empty.
     keeps_order: bool,
     will_keep_order: bool,
@@ -79,8 +84,10 @@ impl Account {
         Some(Self {
             qdisc: qdisc(parameters, 0)?,
             limit: limit(parameters),
+            adds_limits: adds_limits(parameters),
             holds_back: holds_back(parameters),
             backlog: Backlog::default(),
+            counted_bytes: 0,
             keeps_order: keeps_order(parameters),
             will_keep_order: keeps_order(parameters),
             pool: Pool::new(),
@@ -166,6 +173,7 @@ impl Account {
         let Some(qdisc) = qdisc(to, self.now_ns) else { return };
         self.qdisc.change(qdisc, &self.pool, &mut self.events);
         self.limit = limit(to);
+        self.adds_limits = adds_limits(to);
         self.holds_back = holds_back(to);
         // Packets of the backlog may be in other queues than those that arrive later.
         self.keeps_order = false;
@@ -199,11 +207,13 @@ impl Account {
     /// The discipline holds what the account says, and no more than its limit. (Over a limit that was lowered, it holds
     /// no more than before.)
     fn check(&mut self) {
-        let (mut packets, mut bytes) = (0, 0);
+        let (mut packets, mut bytes, mut counted_bytes) = (0, 0, 0);
         self.qdisc.each_packet(&self.pool, &mut |id| {
             assert!(self.held.contains_key(&id), "a packet that has left");
+            let frame_bytes = self.pool.header(id).frame_bytes;
             packets += 1;
-            bytes += u64::from(self.pool.header(id).frame_bytes);
+            bytes += u64::from(frame_bytes);
+            counted_bytes += u64::from(frame_bytes.min(FRAME_BYTES));
         });
         assert_eq!(packets, self.held.len() as u64, "each packet is held once");
         let backlog = self.qdisc.backlog();
@@ -211,9 +221,14 @@ impl Account {
         assert_eq!(self.qdisc.is_empty(), packets == 0);
         self.keeps_order |= self.will_keep_order && packets == 0;
         let before = std::mem::replace(&mut self.backlog, backlog);
+        let counted_before = std::mem::replace(&mut self.counted_bytes, counted_bytes);
         match self.limit {
             Limit::Packets(limit) => assert!(packets <= limit.max(before.packets), "{packets} of {limit} packets"),
-            Limit::Bytes(limit) => assert!(bytes <= limit.max(before.bytes), "{bytes} of {limit} bytes"),
+            Limit::Bytes(limit) => {
+                let (now, before) =
+                    if self.adds_limits { (counted_bytes, counted_before) } else { (bytes, before.bytes) };
+                assert!(now <= limit.max(before), "{now} of {limit} bytes");
+            }
         }
     }
 }
@@ -227,6 +242,11 @@ fn limit(parameters: &scenario::Qdisc) -> Limit {
         Limit::Packets(packets) => Limit::Packets(packets.saturating_add(beside)),
         Limit::Bytes(bytes) => Limit::Bytes(bytes.saturating_add(beside * LARGEST_BYTES)),
     }
+}
+
+/// Whether a discipline's limit is the sum of those of several queues.
+fn adds_limits(parameters: &scenario::Qdisc) -> bool {
+    parameters.all().iter().any(|discipline| matches!(discipline.kind().name, "htb" | "netem" | "prio"))
 }
 
 /// Whether a discipline may hold packets back although the link is ready. All others are work-conserving.
