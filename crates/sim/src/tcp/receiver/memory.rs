@@ -37,6 +37,16 @@ pub(crate) fn unread(len: u64) -> u64 {
 }
 
 impl Storage {
+    /// The memory of a packet with `len` bytes of payload, without that of the headers if the payload is in pages
+    /// (`truesize_adjust`).
+    #[inline]
+    pub(crate) fn without_headers(self, len: u64) -> u64 {
+        match self {
+            Self::Linear => unread(len),
+            Self::Paged => len,
+        }
+    }
+
     /// The memory of a packet with `len` bytes of payload beyond a gap.
     pub(crate) fn hold(self, len: u64) -> Held {
         match self {

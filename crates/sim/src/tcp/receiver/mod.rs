@@ -31,6 +31,7 @@ const BLOCKS_SURELY_REPORTED: usize = 2;
 #[derive(Debug)]
 pub(crate) struct Receiver {
     mss_bytes: u32,
+    storage: Storage,
     reassembly: Reassembly,
     window: ReceiveWindow,
     delayed: DelayedAck,
@@ -80,6 +81,7 @@ impl Receiver {
         let mss_bytes = config.mss_bytes + if role == Role::Client { 12 } else { 0 };
         Self {
             mss_bytes: config.mss_bytes,
+            storage,
             reassembly: Reassembly::new(AFTER_SYN, storage),
             window: ReceiveWindow::new(mss_bytes, config.rmem_default_bytes, config.rmem_max_bytes),
             delayed: DelayedAck::new(config.timers),
@@ -162,9 +164,7 @@ impl Receiver {
         if segment.end() == segment.seq {
             return;
         }
-        if segment.len >= self.mss_bytes {
-            self.window.measure_rtt(now_ns, segment.ts_ecr);
-        }
+        self.window.measure_rtt(now_ns, segment.ts_ecr, segment.len);
         let pace = self.pace(round_trip);
         if marks.hurry {
             self.delayed.hurry_briefly(pace);
@@ -177,7 +177,9 @@ impl Receiver {
             Arrival::InOrder => Some(segment.seq + u64::from(segment.len)),
             Arrival::FilledGap { read } => Some(read),
             Arrival::OutOfOrder => {
-                self.open_window(segment.len, held_bytes);
+                if self.window.open(segment.len, memory::unread(u64::from(segment.len)), held_bytes) {
+                    self.delayed.one_quick();
+                }
                 None
             }
             Arrival::Duplicate => {
@@ -268,17 +270,11 @@ impl Receiver {
         if segment.len > 0 {
             self.delayed.on_data(now_ns, segment.len >= self.mss_bytes, segment.flags.psh(), pace);
         }
-        if segment.len >= self.mss_bytes {
-            self.open_window(segment.len, unread_bytes);
-        }
-        self.window.adjust(now_ns, read);
-    }
-
-    /// Opens the window while packets take `held_bytes` of memory, and announces it at once.
-    fn open_window(&mut self, len: u32, held_bytes: u64) {
-        if self.window.open(len, held_bytes) {
+        let memory_bytes = self.storage.without_headers(u64::from(segment.len));
+        if self.window.open_in_order(segment.len, memory_bytes, unread_bytes) {
             self.delayed.one_quick();
         }
+        self.window.adjust(now_ns, read);
     }
 
     /// More than a full segment is unacknowledged, or the window would at least double.

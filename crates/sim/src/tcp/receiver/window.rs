@@ -21,6 +21,10 @@ const OVERHEAD_BYTES: u64 = 832;
 const STEP_BYTES: u64 = 128;
 /// Largest window of a SYN, which is not scaled (RFC 7323, section 2.2).
 const MAX_UNSCALED: u64 = 65_535;
+/// Shortest packet in order that opens the window (`tcp_event_data_recv`).
+const OPENING_BYTES: u64 = 128;
+/// Segment size that is assumed before data has arrived (`TCP_MSS_DEFAULT`).
+const INITIAL_SEGMENT_BYTES: u64 = 536;
 
 /// The receive buffer and the window it allows.
 #[derive(Debug)]
@@ -39,6 +43,8 @@ pub(crate) struct ReceiveWindow {
     edge: u64,
     round: Round,
     rtt: ReceiverRtt,
+    /// The peer's segment size as seen so far (`rcv_mss`): the longest segment that has arrived in order.
+    segment_bytes: u64,
 }
 
 /// The current measurement of how much the application reads in a round trip (`rcvq_space`).
@@ -86,6 +92,7 @@ impl ReceiveWindow {
             edge: 0,
             round: Round { start_ns: 0, start_seq: 0, most_bytes: INITIAL_SEGMENTS * mss_bytes },
             rtt: ReceiverRtt::default(),
+            segment_bytes: INITIAL_SEGMENT_BYTES.min(mss_bytes),
         }
     }
 
@@ -125,24 +132,60 @@ impl ReceiveWindow {
         2 * left <= self.clamp_bytes && self.select(held_bytes) >= (2 * left).max(1)
     }
 
-    /// A packet of at least a full segment has arrived: opens the window by twice its size (`tcp_grow_window`). Returns
-    /// whether the window was opened.
+    /// A packet of `len` bytes of payload has arrived in order: opens the window, unless the packet is very short.
+    /// Returns whether the window was opened. For the other arguments, see [`open`](Self::open).
     #[inline]
-    pub(crate) fn open(&mut self, len: u32, held_bytes: u64) -> bool {
-        let room = self.clamp_bytes.min(self.free(held_bytes)).saturating_sub(self.opened_bytes);
-        self.opened_bytes += room.min(2 * self.mss_bytes.max(u64::from(len)));
-        room > 0
+    pub(crate) fn open_in_order(&mut self, len: u32, memory_bytes: u64, held_bytes: u64) -> bool {
+        self.segment_bytes = self.segment_bytes.max(self.mss_bytes.min(u64::from(len)));
+        u64::from(len) >= OPENING_BYTES && self.open(len, memory_bytes, held_bytes)
     }
 
-    /// Measures the round trip by the echo of our own timestamp on a full segment (`tcp_rcv_rtt_measure_ts`). A shorter
-    /// round trip counts at once; longer ones are smoothed ("tcp: always seek for minimal rtt", Linux 6.16 and the
-    /// stable series).
+    /// A packet of `len` bytes of payload has arrived, which takes `memory_bytes`, while packets take `held_bytes`:
+    /// opens the window by twice the packet's size, at least by two segments, if such packets fit into the buffer
+    /// (`tcp_grow_window`). Returns whether the window was opened.
     #[inline]
-    pub(crate) fn measure_rtt(&mut self, now_ns: u64, echo: u32) {
+    pub(crate) fn open(&mut self, len: u32, memory_bytes: u64, held_bytes: u64) -> bool {
+        let room = self.clamp_bytes.min(self.free(held_bytes)).saturating_sub(self.opened_bytes);
+        if room == 0 {
+            return false;
+        }
+        let len = u64::from(len);
+        let least =
+            if window_of(memory_bytes) <= len { 2 * self.mss_bytes } else { self.least_of_small(len, memory_bytes) };
+        if least > 0 {
+            self.opened_bytes += room.min(least.max(2 * len));
+        }
+        least > 0
+    }
+
+    /// By how much a packet opens the window at least that takes more memory than its share of the window: the smaller
+    /// the payload, the smaller the part of the largest buffer up to which it opens the window (`__tcp_grow_window`).
+    #[cold]
+    fn least_of_small(&self, len: u64, memory_bytes: u64) -> u64 {
+        let mut share = window_of(memory_bytes) / 2;
+        let mut limit = window_of(self.buffer_max_bytes) / 2;
+        while self.opened_bytes <= limit {
+            if share <= len {
+                return 2 * self.segment_bytes;
+            }
+            share /= 2;
+            limit /= 2;
+        }
+        0
+    }
+
+    /// Measures the round trip by the echo of our own timestamp on a full segment; a shorter one that brings the echo
+    /// first prevents it (`tcp_rcv_rtt_measure_ts`). A shorter round trip counts at once; longer ones are smoothed ("tcp:
+    /// always seek for minimal rtt", Linux 6.16 and the stable series).
+    #[inline]
+    pub(crate) fn measure_rtt(&mut self, now_ns: u64, echo: u32, len: u32) {
         if echo == self.rtt.last_echo {
             return;
         }
         self.rtt.last_echo = echo;
+        if u64::from(len) < self.segment_bytes {
+            return;
+        }
         if let Some(rtt_ns) = timestamps::elapsed_ns(now_ns, echo) {
             let rtt = &mut self.rtt.rtt8_ns;
             *rtt = if *rtt == 0 || 8 * rtt_ns < *rtt { 8 * rtt_ns } else { *rtt - *rtt / 8 + rtt_ns };
@@ -241,18 +284,45 @@ mod tests {
         window.buffer_bytes = RMEM_MAX;
         window.clamp_bytes = RMEM_MAX / 2;
         let before = window.opened_bytes;
-        assert!(window.open(1448, 0));
+        assert!(window.open_in_order(1448, 1280 + 1448, 0));
         assert_eq!(window.opened_bytes, before + 2 * 1448);
         // A packet of three segments opens it by six.
-        assert!(window.open(3 * 1448, 0));
+        assert!(window.open_in_order(3 * 1448, 3 * 1448, 0));
         assert_eq!(window.opened_bytes, before + 8 * 1448);
+    }
+
+    #[test]
+    fn a_packet_that_takes_much_memory_for_its_payload_opens_the_window_less_far() {
+        let mut window = ReceiveWindow::new(1448, RMEM_DEFAULT, RMEM_MAX);
+        window.buffer_bytes = RMEM_MAX;
+        window.clamp_bytes = RMEM_MAX / 2;
+        // 400 bytes take 1680, more than their share, 800. A quarter of it, 420, is still too much; 210 is not, with
+        // half of the limit: 6 MiB / 8 = 786432.
+        assert!(window.open_in_order(400, 1680, 0));
+        assert_eq!(window.opened_bytes, 64_088 + 2 * 536, "by two of the segments seen so far");
+        window.opened_bytes = 786_432;
+        assert!(window.open_in_order(400, 1680, 0));
+        assert!(!window.open_in_order(400, 1680, 0));
+        assert!(!window.open_in_order(127, 127, 0), "too short");
+        assert!(window.open_in_order(400, 400, 0), "memory in pages");
+    }
+
+    #[test]
+    fn a_short_segment_prevents_a_measurement_by_the_next() {
+        let mut window = ReceiveWindow::new(1448, RMEM_DEFAULT, RMEM_MAX);
+        window.open_in_order(1448, 2728, 0);
+        window.measure_rtt(50 * MS, timestamps::clock(10 * MS), 100);
+        window.measure_rtt(50 * MS, timestamps::clock(10 * MS), 1448);
+        assert_eq!(window.rtt_ns(), 0);
+        window.measure_rtt(50 * MS, timestamps::clock(11 * MS), 1448);
+        assert_eq!(window.rtt_ns(), 39 * MS);
     }
 
     #[test]
     fn the_buffer_grows_to_twice_what_a_round_trip_brings() {
         let mut window = ReceiveWindow::new(1448, RMEM_DEFAULT, RMEM_MAX);
         window.start(0, 1);
-        window.measure_rtt(50 * MS, timestamps::clock(0)); // 50 ms
+        window.measure_rtt(50 * MS, timestamps::clock(0), 1448); // 50 ms
         // The first round is assumed to bring 10 segments = 14480 bytes; 100,000 are read: twice = 2 * 100000 + 16 *
         // 1448 = 223168; increase = 223168 * 85520 / 14480 = 1318047 (rounded down); window = 223168 + 2 * 1318047 =
         // 2859262: 1974 segments and a rest. For each 1448 + 832 bytes are charged, in steps of 128 up to at least
@@ -273,7 +343,7 @@ mod tests {
     fn a_shorter_round_trip_counts_at_once_and_longer_ones_are_smoothed() {
         let mut window = ReceiveWindow::new(1448, RMEM_DEFAULT, RMEM_MAX);
         let mut measure = |now_ms, rtt_ms| {
-            window.measure_rtt(now_ms * MS, timestamps::clock((now_ms - rtt_ms) * MS));
+            window.measure_rtt(now_ms * MS, timestamps::clock((now_ms - rtt_ms) * MS), 1448);
             window.rtt_ns()
         };
         assert_eq!(measure(50, 40), 40 * MS);
