@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from bufferscope import figures
 from bufferscope.figures import pictures
+from bufferscope.figures.declaring import needed
 from bufferscope.interop import external_runs as observed
 from bufferscope.metrics.measuring import compute
 from bufferscope.model.figure_names import FigureName
@@ -156,6 +157,13 @@ def test_every_figure_accepts_records_that_say_little(name: str, damage: str) ->
     everywhere = dict.fromkeys(SCHEMAS, damage)
     for origin, labels in (("sim", ["50p", "100p"]), ("capture", ["50p"])):
         drawn(HandmadeResult([damaged(origin, everywhere, label=label) for label in labels]), name)
+
+
+@pytest.mark.parametrize("name", figures.NAMES)
+def test_every_figure_accepts_a_point_that_lacks_one_of_its_tables(name: FigureName) -> None:
+    for lacking in needed(name):
+        for damage in ("no rows", "all nulls"):
+            drawn(HandmadeResult([damaged("sim", {lacking: damage}), damaged("sim", {}, label="200p")]), name)
 
 
 @pytest.mark.parametrize("name", figures.NAMES)

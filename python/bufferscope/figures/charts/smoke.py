@@ -124,8 +124,8 @@ def _color() -> alt.Color:
 
 
 def _pings(frames: list[pl.DataFrame]) -> str:
-    """The number of pings in an interval, of all points."""
-    numbers = sorted({int(frame["pings"][0]) for frame in frames})
+    """The number of pings in an interval, of all points that have any."""
+    numbers = sorted({int(pings) for frame in frames for pings in frame["pings"].head(1)})
     return " or ".join(map(str, numbers))
 
 

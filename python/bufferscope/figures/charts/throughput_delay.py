@@ -111,10 +111,11 @@ def _is_swept(result: ResultRecords) -> bool:
 
 
 def _rate(result: ResultRecords, frame: pl.DataFrame, x: alt.X) -> list[Layer]:
-    """The payload that fits into the bottleneck's rate, if that is constant: a dashed rule."""
-    port = bottleneck(result)
-    rates = {known[port.name].at(0) for known in map(capacities, result.runs) if port.name in known}
-    if len(rates) != 1 or not all(capacities(run)[port.name].is_constant for run in result.runs):
+    """The payload that fits into the bottleneck's rate, if that is constant and the same in all runs: a dashed rule."""
+    name = bottleneck(result).name
+    known = [capacities(run).get(name) for run in result.runs]
+    rates = {capacity.at(0) for capacity in known if capacity and capacity.is_constant}
+    if len(rates) != 1 or not all(capacity and capacity.is_constant for capacity in known):
         return []
     rule = pl.DataFrame({"mbit": [rates.pop() / MBIT]})
     return [alt.Chart(rule).mark_rule(style="capacity").encode(y=alt.Y("mbit:Q", title=THROUGHPUT))]
