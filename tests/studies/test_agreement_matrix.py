@@ -71,7 +71,8 @@ def make(directory: Path, *more: str, causes: str = "") -> int:
 
 def table(page: str) -> dict[str, tuple[str, ...]]:
     """The rows of the page's table by scenario, without its head."""
-    rows = {row[0]: row[1:] for row in ROW.findall(page.partition("## The table")[2])}
+    section = page.partition("\n## The table\n")[2].partition("\n## ")[0]
+    rows = {row[0]: row[1:] for row in ROW.findall(section)}
     del rows["scenario"]
     return rows
 
