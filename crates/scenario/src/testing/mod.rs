@@ -10,7 +10,14 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::model::{Node, Scenario, SojournDetail, Table, Tables, TcpSettings};
+use crate::qdisc::Qdisc;
 use crate::units::MS;
+
+/// Whether a discipline's [limit](Qdisc::limit) is the sum of those of several queues. If some of them count bytes and
+/// others packets, a packet counts there as one full frame, even if it is larger.
+pub fn adds_limits(queue: &Qdisc) -> bool {
+    queue.all().iter().any(|discipline| matches!(discipline.kind().name, "htb" | "netem" | "prio"))
+}
 
 /// A line of one to three links, any queueing disciplines, one to four entries of arbitrary traffic, at most 5 s long,
 /// rates of 0.5 to 50 Mbit/s. Each of these scenarios could have been loaded from a file, which [`experiment_text`]

@@ -3,8 +3,8 @@
 use crate::common::{SECOND, numbers, numbers_of_layer, numbers_where, optional, run, words};
 use bufferscope_records::{MemorySink, Table};
 use bufferscope_scenario::sizes::FRAME_BYTES;
-use bufferscope_scenario::testing::{arbitrary_scenario, arbitrary_scenario_with_rings};
-use bufferscope_scenario::{Limit, NodeIndex, Port, Qdisc, Scenario, TrafficKind};
+use bufferscope_scenario::testing::{adds_limits, arbitrary_scenario, arbitrary_scenario_with_rings};
+use bufferscope_scenario::{Limit, NodeIndex, Port, Scenario, TrafficKind};
 use proptest::prelude::*;
 
 /// Largest frame, or packet of several: 1500 bytes of IP and whatever the link adds, for each.
@@ -71,11 +71,6 @@ fn assert_queues_within_limits(scenario: &Scenario, sink: &MemorySink) {
             Limit::Bytes(bytes) => assert!(most("bytes") <= bytes, "{name}"),
         }
     }
-}
-
-/// Whether a discipline's limit is the sum of those of several queues.
-fn adds_limits(queue: &Qdisc) -> bool {
-    queue.all().iter().any(|discipline| matches!(discipline.kind().name, "htb" | "netem" | "prio"))
 }
 
 /// Between any two samples a wire takes at most what it can send. The frame it takes last may end later, and one that

@@ -160,9 +160,8 @@ fn what_is_written_later_fills_up_the_last_packet_that_waits() {
 #[test]
 fn a_write_adds_to_the_rest_of_what_it_is_sending() {
     // A piece holds 22 segments, half of the window of 65,160 bytes. When a piece is full, the kernel sends what it may
-    // at once (`tcp_push_one`): five segments, half of the congestion window. The write fills up
-    // the rest. When it is full for the third time, 32 segments are written, and the buffer of 46,080 bytes has no room
-    // for another piece.
+    // at once (`tcp_push_one`): five segments, half of the congestion window. The write fills up the rest. When it is
+    // full for the third time, 32 segments are written, and the buffer of 46,080 bytes has no room for another piece.
     let mut net = Net::new(&RENO, MS / 10).stream();
     net.run_until(MS / 4);
     assert_eq!(segments(&net), [5, 5]);

@@ -31,7 +31,6 @@ const BLOCKS_SURELY_REPORTED: usize = 2;
 #[derive(Debug)]
 pub(crate) struct Receiver {
     mss_bytes: u32,
-    storage: Storage,
     reassembly: Reassembly,
     window: ReceiveWindow,
     delayed: DelayedAck,
@@ -81,7 +80,6 @@ impl Receiver {
         let mss_bytes = config.mss_bytes + if role == Role::Client { 12 } else { 0 };
         Self {
             mss_bytes: config.mss_bytes,
-            storage,
             reassembly: Reassembly::new(AFTER_SYN, storage),
             window: ReceiveWindow::new(mss_bytes, config.rmem_default_bytes, config.rmem_max_bytes),
             delayed: DelayedAck::new(config.timers),
@@ -172,12 +170,13 @@ impl Receiver {
         let had_gap = self.reassembly.has_gap();
         let held_bytes = self.reassembly.held_bytes();
         let arrival = self.reassembly.insert(segment.seq, segment.end());
-        let unread_bytes = held_bytes + memory::unread(u64::from(segment.len));
+        let memory_bytes = memory::unread(u64::from(segment.len));
+        let unread_bytes = held_bytes + memory_bytes;
         let read = match arrival {
             Arrival::InOrder => Some(segment.seq + u64::from(segment.len)),
             Arrival::FilledGap { read } => Some(read),
             Arrival::OutOfOrder => {
-                if self.window.open(segment.len, memory::unread(u64::from(segment.len)), held_bytes) {
+                if self.window.open(segment.len, memory_bytes, held_bytes) {
                     self.delayed.one_quick();
                 }
                 None
@@ -270,7 +269,7 @@ impl Receiver {
         if segment.len > 0 {
             self.delayed.on_data(now_ns, segment.len >= self.mss_bytes, segment.flags.psh(), pace);
         }
-        let memory_bytes = self.storage.without_headers(u64::from(segment.len));
+        let memory_bytes = self.reassembly.storage().without_headers(u64::from(segment.len));
         if self.window.open_in_order(segment.len, memory_bytes, unread_bytes) {
             self.delayed.one_quick();
         }

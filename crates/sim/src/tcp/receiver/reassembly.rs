@@ -59,6 +59,12 @@ impl Reassembly {
         Self { next, held: VecDeque::new(), held_bytes: 0, storage, recent: Recent::default(), duplicate: None }
     }
 
+    /// How packets are stored that wait beyond a gap.
+    #[inline]
+    pub(crate) fn storage(&self) -> Storage {
+        self.storage
+    }
+
     /// Next sequence number expected in order.
     #[inline]
     pub(crate) fn next(&self) -> u64 {

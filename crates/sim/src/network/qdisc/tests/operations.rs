@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use bufferscope_scenario::sizes::{FRAME_BYTES, MSS_BYTES};
+use bufferscope_scenario::testing::adds_limits;
 use bufferscope_scenario::{self as scenario, Limit};
 use proptest::prelude::*;
 
@@ -242,11 +243,6 @@ fn limit(parameters: &scenario::Qdisc) -> Limit {
         Limit::Packets(packets) => Limit::Packets(packets.saturating_add(beside)),
         Limit::Bytes(bytes) => Limit::Bytes(bytes.saturating_add(beside * LARGEST_BYTES)),
     }
-}
-
-/// Whether a discipline's limit is the sum of those of several queues.
-fn adds_limits(parameters: &scenario::Qdisc) -> bool {
-    parameters.all().iter().any(|discipline| matches!(discipline.kind().name, "htb" | "netem" | "prio"))
 }
 
 /// Whether a discipline may hold packets back although the link is ready. All others are work-conserving.
