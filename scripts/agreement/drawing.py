@@ -7,6 +7,9 @@ impaired wire. The ranges are those of paths and settings that people have, and 
 - A run has about as many packets as those of matrix.toml, so a fast link has a short run.
 - Rates end at 60 Mbit/s, where the guest's processor still has time to spare.
 - Queues have at least four packets (drawn_queues.py): with two, microseconds decide.
+- Packets wait up to 0.1 ms on their way to the bottleneck, as where a host coalesces interrupts. Without that, a few
+  microseconds, which a guest's host needs for a packet and a simulated host does not, can decide for a whole run which
+  packets meet a full queue (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
 - The guest's wire below a ring charges every packet the time of a full one (docs/guest.md). So only full packets cross
   a ring.
 - What the kernel engines do not have is left out: some congestion controls and disciplines, Netalyzr's test, PTM, and
@@ -34,6 +37,7 @@ DEPTHS = (0.25, 8.0)
 FEWEST_PACKETS = 10
 """... which has at least so many packets. A queue has at least LEAST_DEPTH."""
 MOST_FLOWS = 64
+HOST_JITTER: Table = {"jitter": "50us", "keep_order": True}
 
 BQL_SINCE = (6, 11)
 """The first release of Linux whose virtio_net has byte queue limits."""
@@ -122,7 +126,7 @@ def _links(dice: Dice, path: Bottleneck, queue: Table, ring: Table) -> list[Tabl
             bottleneck["wire"] = _wire(dice, path)
         if dice.chance(0.1):
             bottleneck["overhead"] = dice.choice(["pppoe-llcsnap", "docsis", "bridged-llcsnap", "38b"])
-    return [{"name": "access", "ends": ["h1", "r1"], "delay": delay}, bottleneck]
+    return [{"name": "access", "ends": ["h1", "r1"], "delay": delay, "wire": HOST_JITTER}, bottleneck]
 
 
 def _ring(dice: Dice, kernel: str | None) -> Table:

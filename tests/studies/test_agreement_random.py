@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -63,6 +64,13 @@ def test_no_queue_is_so_short_that_microseconds_decide(many: list[tuple[str, str
     limits = {unit: min(map(int, re.findall(rf'limit = "(\d+){unit}"', text))) for unit in "pb"}
     assert limits == {"p": LEAST_DEPTH, "b": LEAST_DEPTH * FULL_BYTES}
     assert min(map(int, re.findall(r'txqueuelen = "(\d+)p"', text))) >= LEAST_DEPTH
+
+
+def test_no_scenario_has_a_fixed_phase(many: list[tuple[str, str]]) -> None:
+    for name, text in many:
+        access, _ = tomllib.loads(text)["link"]
+        assert access["wire"] == {"jitter": "50us", "keep_order": True}, name
+        assert int(access["delay"].removesuffix("us")) > 50, name
 
 
 def test_kernels_with_byte_queue_limits_have_them() -> None:
