@@ -39,13 +39,15 @@ impl Offer {
         Self { configured: config.ecn, needs: if accurate { EcnUse::Accurate } else { needs } }
     }
 
-    /// Flags of the SYN.
-    pub(crate) fn syn(self) -> Flags {
+    /// Flags of the SYN that follows `lost` others without an answer. The path may drop SYNs that ask for ECN, so a
+    /// retransmission does not ask for classic ECN (RFC 3168, section 6.1.1.1; `tcp_ecn_clear_syn`), and the second one
+    /// not for accurate ECN either (RFC 9768, section 3.1.4.1).
+    pub(crate) fn syn(self, lost: u32) -> Flags {
         match self.needs {
-            EcnUse::Accurate | EcnUse::L4s => Flags::SYN | Flags::AE | Flags::CWR | Flags::ECE,
-            EcnUse::Exact => Flags::SYN | Flags::CWR | Flags::ECE,
-            EcnUse::AsConfigured if self.configured => Flags::SYN | Flags::CWR | Flags::ECE,
-            EcnUse::AsConfigured => Flags::SYN,
+            EcnUse::Accurate | EcnUse::L4s if lost <= 1 => Flags::SYN | Flags::AE | Flags::CWR | Flags::ECE,
+            EcnUse::Exact if lost == 0 => Flags::SYN | Flags::CWR | Flags::ECE,
+            EcnUse::AsConfigured if self.configured && lost == 0 => Flags::SYN | Flags::CWR | Flags::ECE,
+            _ => Flags::SYN,
         }
     }
 
@@ -119,7 +121,7 @@ mod tests {
     use super::*;
 
     fn agreed(client: Offer, server: Offer) -> (Mode, Mode) {
-        let at_server = server.on_syn(client.syn());
+        let at_server = server.on_syn(client.syn(0));
         (client.on_syn_ack(at_server.syn_ack(Ecn::NotEct)), at_server)
     }
 
@@ -154,7 +156,7 @@ mod tests {
     #[test]
     fn a_server_that_only_reflects_the_flags_does_not_know_ecn() {
         for offer in [CLASSIC, EXACT, L4S] {
-            assert_eq!(offer.on_syn_ack(offer.syn() | Flags::ACK), Mode::Off);
+            assert_eq!(offer.on_syn_ack(offer.syn(0) | Flags::ACK), Mode::Off);
         }
     }
 }

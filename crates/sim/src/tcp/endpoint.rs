@@ -317,7 +317,8 @@ impl Endpoint {
     fn send_syn(&mut self, now_ns: u64, out: &mut dyn Egress) -> Xmit {
         let (flags, ack) = match self.phase {
             Phase::SynReceived(_, syn) => (syn.ecn.syn_ack(syn.codepoint), 1),
-            _ => (self.sender.offer_of_ecn().syn(), 0),
+            Phase::SynSent(attempt) => (self.sender.offer_of_ecn().syn(attempt.resent), 0),
+            Phase::Idle | Phase::Established => unreachable!("only a handshake has SYNs"),
         };
         let segment = Segment {
             seq: 0,

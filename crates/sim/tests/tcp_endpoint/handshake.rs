@@ -1,7 +1,9 @@
 //! How connections begin and end.
 
 use crate::net::*;
-use bufferscope_sim::tcp::{Config, Flags, Timers};
+use bufferscope_scenario::Congestion;
+use bufferscope_sim::Ecn;
+use bufferscope_sim::tcp::{Config, Flags, State, Timers};
 
 /// When an end sent its SYN or SYN-ACK, in whole seconds.
 fn syns(net: &Net, end: usize) -> Vec<u64> {
@@ -72,6 +74,79 @@ fn after_two_lost_syns_the_window_starts_from_one_packet() {
         net.run_while(|net| net.data_sent().next().is_none());
         assert_eq!(net.data_sent().count(), initial, "after {lost} lost SYNs");
     }
+}
+
+/// A stream with ECN whose first `lost` segments are lost, once its first data is on the way.
+fn stream_after_lost_syns(config: &Config, lost: usize) -> Net {
+    let mut net = Net::new(config, 10 * MS);
+    net = net.faults(move |n, _| if n < lost { Action::Drop } else { Action::Deliver }).stream();
+    net.run_while(|net| net.data_sent().next().is_none());
+    net
+}
+
+#[test]
+fn a_repeated_syn_does_not_ask_for_ecn() {
+    // RFC 3168, section 6.1.1.1; the kernel's `tcp_ecn_clear_syn`. With accurate ECN from the second on (RFC 9768,
+    // section 3.1.4.1).
+    let classic = Config { ecn: true, ..Config::default() };
+    let dctcp = Config { congestion: Congestion::Dctcp, ..Config::default() };
+    let accurate = Config { accurate_ecn: true, ..classic };
+    let prague = Config { congestion: Congestion::Prague, ..Config::default() };
+    let (ask, ask_accurately) = (Flags::CWR | Flags::ECE, Flags::AE | Flags::CWR | Flags::ECE);
+    for (config, asked) in [
+        (classic, [ask, Flags::NONE, Flags::NONE]),
+        (dctcp, [ask, Flags::NONE, Flags::NONE]),
+        (accurate, [ask_accurately, ask_accurately, Flags::NONE]),
+        (prague, [ask_accurately, ask_accurately, Flags::NONE]),
+    ] {
+        for lost in 0..3 {
+            let net = stream_after_lost_syns(&config, lost);
+            let congestion = config.congestion;
+            let flags: Vec<_> =
+                net.pipes[CLIENT].sent.iter().map(|p| p.segment.flags).filter(|flags| flags.syn()).collect();
+            let expected: Vec<_> = asked[..=lost].iter().map(|&asked| Flags::SYN | asked).collect();
+            assert_eq!(flags, expected, "{congestion:?}");
+            let uses_ecn = net.data_sent().all(|p| p.ecn != Ecn::NotEct);
+            assert_eq!(uses_ecn, asked[lost] != Flags::NONE, "{congestion:?} after {lost} lost SYNs");
+        }
+    }
+}
+
+#[test]
+fn a_lost_syn_ack_leaves_ecn_as_the_first_syn_asked_for_it() {
+    let config = Config { ecn: true, ..Config::default() };
+    let mut net = Net::new(&config, 10 * MS);
+    net = net.faults_back(|n, _| if n == 0 { Action::Drop } else { Action::Deliver }).stream();
+    net.run_while(|net| net.data_sent().next().is_none());
+    let asked: Vec<_> = net.pipes[CLIENT].sent.iter().map(|p| p.segment.flags).filter(|flags| flags.syn()).collect();
+    assert_eq!(asked, [Flags::SYN | Flags::CWR | Flags::ECE, Flags::SYN]);
+    assert!(net.data_sent().all(|p| p.ecn == Ecn::Ect0));
+}
+
+#[test]
+fn dctcp_without_ecn_is_reno() {
+    // The sender's own queue drops a packet, which is no loss to recover from: DCTCP would reduce the window by half of
+    // alpha, which has vanished without marks; Reno halves it.
+    let config = Config { congestion: Congestion::Dctcp, ssthresh_packets: 20, ..Config::default() };
+    let mut net = Net::new(&config, 10 * MS).own_host();
+    net = net.faults(|n, p| match n {
+        0 => Action::Drop,
+        _ if p.sent_ns >= 5 * SECOND && p.sent_ns < 5 * SECOND + MS => Action::Congest,
+        _ => Action::Deliver,
+    });
+    net = net.stream();
+    net.run_until(5 * SECOND - MS);
+    let mut before = 0;
+    net.run_while(|net| {
+        let goes_on = net.sample().state != State::Cwr;
+        if goes_on {
+            before = net.cwnd_packets();
+        }
+        goes_on
+    });
+    // The acknowledgement that let the packet leave may have added one to the window.
+    let halves = [before / 2, before.div_ceil(2)].map(|packets| Some(packets * MSS));
+    assert!(halves.contains(&net.sample().ssthresh_bytes), "{:?} after {before} packets", net.sample().ssthresh_bytes);
 }
 
 #[test]

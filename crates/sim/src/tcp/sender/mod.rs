@@ -29,7 +29,7 @@ use super::config::Config;
 use super::ecn::{Mode, Offer};
 use super::journal::Journal;
 use crate::timers::earlier;
-use crate::transport::congestion::{Controller, State, rate_of_window};
+use crate::transport::congestion::{Controller, EcnUse, State, rate_of_window};
 use crate::transport::delivery_rate::Delivery;
 use crate::transport::pacing::Pacer;
 use crate::transport::rtt::Rtt;
@@ -197,6 +197,10 @@ impl Sender {
         self.una = FIRST_BYTE;
         self.peer.update(u64::from(handshake.window_bytes), handshake.window_seq);
         self.marks.establish(handshake.ecn, self.offer.codepoints());
+        if handshake.ecn == Mode::Off && self.cc.ecn() == EcnUse::Exact {
+            // `dctcp_init`.
+            self.cc.fall_back_to_reno();
+        }
         self.retransmits = u64::from(handshake.resent);
         if handshake.lost_several {
             // RFC 5681, section 3.1, requires a window of one segment after any loss. Because its initial timeout is

@@ -31,6 +31,11 @@ macro_rules! controls {
                 controller
             }
 
+            /// Reno takes over, before the connection is established. The window stays.
+            pub(crate) fn fall_back_to_reno(&mut self) {
+                self.rules = Rules::Reno(controls::reno::Reno);
+            }
+
             /// The window.
             #[inline]
             pub(crate) fn window(&self) -> &Window {

@@ -2,7 +2,8 @@
 //! is Reno, but marks reduce the window in proportion to their share.
 //!
 //! The receiver echoes for each packet whether it was marked ([`EcnUse::Exact`]). Both ends run this control, so they
-//! always agree on this echo. There is no fallback to Reno for peers that do not support ECN.
+//! agree on this echo unless the SYN had to be retransmitted, which then does not ask for ECN. Without ECN, the sender
+//! falls back to Reno.
 //!
 //! Departs: an acknowledgement that ends a round counts towards that round, as in section 3.3 and kernels from 6.16 on;
 //! older kernels count it towards the next one.

@@ -7,7 +7,8 @@
 //!
 //! Departs: the window leaves slow start at the first mark, as in the draft; that module waits for an acknowledgement
 //! that covers only marked packets. Two fallbacks are left out. One is for queues that mark as for classic ECN; the
-//! module does not do this by default. The other is for peers without accurate ECN: both ends run this control.
+//! module does not do this by default. The other is to Reno, for connections without ECN. Both ends run this control, so
+//! there is ECN unless two SYNs were lost.
 
 use bufferscope_scenario::sizes::{MSS_BYTES, MTU_BYTES};
 
