@@ -36,7 +36,13 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(parameters: &scenario::Qdisc) -> Self {
-        Self { qdisc: qdisc(parameters), pool: Pool::new(), events: QdiscEvents::default(), sent: 0 }
+        Self::attached(parameters, attachment(0))
+    }
+
+    /// The same at another place.
+    pub(super) fn attached(parameters: &scenario::Qdisc, attachment: Attachment) -> Self {
+        let qdisc = Qdisc::new(parameters, attachment).expect("Linux takes these parameters");
+        Self { qdisc, pool: Pool::new(), events: QdiscEvents::default(), sent: 0 }
     }
 
     /// Changes the parameters, or the discipline. Returns the packets that were dropped.

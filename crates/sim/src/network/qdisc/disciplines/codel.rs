@@ -5,7 +5,6 @@
 //!
 //! Departures: none known.
 
-use bufferscope_scenario::sizes::MTU_BYTES;
 use bufferscope_scenario::{self as scenario};
 
 use crate::network::pool::{Backlog, Fifo, PacketId, Pool};
@@ -25,17 +24,12 @@ pub(crate) struct Codel {
 impl Discipline for Codel {
     type Parameters = scenario::Codel;
 
-    fn new(parameters: &scenario::Codel, attachment: Attachment) -> Result<Self, String> {
+    fn new(parameters: &scenario::Codel, _: Attachment) -> Result<Self, String> {
         let scenario::Codel { limit_packets, target_ns, interval_ns, ecn, ce_threshold_ns } = *parameters;
         Ok(Self {
             queue: Fifo::new(),
             limit_packets,
-            law: Law::new(
-                (target_ns, interval_ns),
-                ecn,
-                ce_threshold_ns,
-                attachment.encapsulation.frame_bytes(MTU_BYTES),
-            ),
+            law: Law::new((target_ns, interval_ns), ecn, ce_threshold_ns),
             state: State::default(),
         })
     }

@@ -46,7 +46,7 @@ impl Discipline for FqCodel {
 
     fn new(parameters: &scenario::FqCodel, _: Attachment) -> Result<Self, String> {
         let times = (parameters.target_ns, parameters.interval_ns);
-        let mut law = Law::new(times, parameters.ecn, parameters.ce_threshold_ns, FRAME_BYTES);
+        let mut law = Law::new(times, parameters.ecn, parameters.ce_threshold_ns);
         law.ce_filter = parameters.ce_threshold_selector;
         let settings = Settings {
             limit_packets: parameters.limit_packets.into(),

@@ -6,11 +6,13 @@
 //! - `1/sqrt(count)` is a 16-bit fraction, improved by a single Newton step per drop. It lags behind the exact value:
 //!   after the first gap of 100 ms, the gaps are 50, 56 and 49 ms where the RFC's law gives 71, 58 and 50 ms;
 //! - when dropping resumes within 16 intervals, `count` starts from the number of drops of the last time, not from one;
-//! - no packet is dropped while at most one MTU's worth of bytes remains in the discipline, in all its queues.
+//! - no packet is dropped while at most one MTU's worth of bytes remains in the discipline, in all its queues. That is
+//!   the device's MTU and Ethernet header (`psched_mtu`), whatever overhead the link has.
 //!
 //! Departures: none known. (Since 2025 some kernels stop after 256 drops for a single packet sent; this is not
 //! modelled.)
 
+use bufferscope_scenario::sizes::FRAME_BYTES;
 use bufferscope_scenario::{DsFilter, Reason};
 
 use super::flow_queues::TurnQueue;
@@ -29,7 +31,6 @@ pub(crate) struct Law {
     ce_threshold: Option<Ticks>,
     /// Which packets `ce_threshold` concerns.
     pub(crate) ce_filter: Option<DsFilter>,
-    mtu_bytes: u64,
 }
 
 /// The state of the law for a queue.
@@ -84,20 +85,14 @@ impl Source for TurnQueue<'_> {
 }
 
 impl Law {
-    /// The law with this target and interval, for packets of up to `mtu_bytes`.
-    pub(crate) fn new(
-        (target_ns, interval_ns): (u64, u64),
-        ecn: bool,
-        ce_threshold_ns: Option<u64>,
-        mtu_bytes: u32,
-    ) -> Self {
+    /// The law with this target and interval.
+    pub(crate) fn new((target_ns, interval_ns): (u64, u64), ecn: bool, ce_threshold_ns: Option<u64>) -> Self {
         Self {
             target: span(target_ns),
             interval: span(interval_ns),
             ecn,
             ce_threshold: ce_threshold_ns.map(span),
             ce_filter: None,
-            mtu_bytes: mtu_bytes.into(),
         }
     }
 }
@@ -157,7 +152,7 @@ impl State {
             return false;
         };
         self.delay = now.wrapping_sub(ticks(pool.header(packet).at_ns));
-        if is_after(law.target, self.delay) || source.remaining_bytes() <= law.mtu_bytes {
+        if is_after(law.target, self.delay) || source.remaining_bytes() <= FRAME_BYTES.into() {
             self.above_for_interval_at = None;
             return false;
         }

@@ -1,7 +1,7 @@
-use bufferscope_scenario::Reason;
+use bufferscope_scenario::{Encapsulation, Reason};
 
 use super::*;
-use crate::network::qdisc::testing::{Bench, FRAME, MS};
+use crate::network::qdisc::testing::{Bench, FRAME, MS, attachment};
 use crate::network::traffic_class::Ecn;
 
 fn parameters() -> scenario::Codel {
@@ -58,6 +58,20 @@ fn codel_drops_nothing_when_at_most_an_mtu_stays_behind() {
         bench.enqueue((second - 1) * 1000 * MS + 1, FRAME, Ecn::NotEct);
         assert_eq!(bench.dequeue(second * 1000 * MS).1, []);
     }
+}
+
+#[test]
+fn the_mtu_is_that_of_the_device_whatever_the_link_adds() {
+    // As before, but each frame has four bytes more: `psched_mtu` does not know of `tc`'s size tables.
+    let link = Attachment { encapsulation: Encapsulation::adding(18), ..attachment(0) };
+    let mut bench = Bench::attached(&scenario::Qdisc::Codel(parameters()), link);
+    bench.enqueue(0, FRAME + 4, Ecn::NotEct);
+    let mut drops = Vec::new();
+    for second in 1..4 {
+        bench.enqueue((second - 1) * 1000 * MS + 1, FRAME + 4, Ecn::NotEct);
+        drops.extend(bench.dequeue(second * 1000 * MS).1);
+    }
+    assert_eq!(drops, [(1, Reason::CODEL)]);
 }
 
 #[test]
