@@ -168,6 +168,12 @@ trait Discipline: Sized {
     /// then. (It finds nothing, too, while a discipline answers [`Dequeued::NotBefore`].)
     fn idle_since(&mut self, _at_ns: u64) {}
 
+    /// The same, but the discipline around this one has only looked for a first packet (the kernel's `peek`), and not
+    /// tried to take one. A discipline that peeks by dequeuing (`qdisc_peek_dequeued`) notices no difference.
+    fn peeked_empty_since(&mut self, at_ns: u64) {
+        self.idle_since(at_ns);
+    }
+
     /// When its timer is due, if it has one.
     fn timer(&self) -> Option<u64> {
         None

@@ -111,6 +111,9 @@ impl Discipline for Choke {
         self.idle.begin(at_ns);
     }
 
+    /// `choke_peek_head` does not begin the idle time.
+    fn peeked_empty_since(&mut self, _at_ns: u64) {}
+
     /// `choke_change`: the average begins anew. Packets stay, as far as a smaller ring has slots for them.
     fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
         let Self { ring, random, .. } = std::mem::replace(self, to);
@@ -133,6 +136,10 @@ impl Discipline for Choke {
 
     fn backlog(&self) -> Backlog {
         self.backlog
+    }
+
+    fn peek(&self) -> Option<PacketId> {
+        self.ring.slots[self.ring.head as usize]
     }
 
     fn each_packet(&self, _pool: &Pool, visit: &mut dyn FnMut(PacketId)) {

@@ -113,6 +113,12 @@ macro_rules! disciplines {
                 }
             }
 
+            pub(in crate::network::qdisc) fn peeked_empty_since(&mut self, at_ns: u64) {
+                match self {
+                    $(Self::$name(q) => q.peeked_empty_since(at_ns),)+
+                }
+            }
+
             pub(crate) fn timer(&self) -> Option<u64> {
                 match self {
                     $(Self::$name(q) => q.timer(),)+

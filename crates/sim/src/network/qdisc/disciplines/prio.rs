@@ -103,6 +103,11 @@ impl Discipline for Prio {
         self.bands.iter_mut().for_each(|band| band.idle_since(at_ns));
     }
 
+    /// `prio_peek` peeks at each band.
+    fn peeked_empty_since(&mut self, at_ns: u64) {
+        self.bands.iter_mut().for_each(|band| band.peeked_empty_since(at_ns));
+    }
+
     fn timer(&self) -> Option<u64> {
         self.bands.iter().filter_map(Qdisc::timer).min()
     }

@@ -107,6 +107,9 @@ impl Discipline for Red {
         self.idle.begin(at_ns);
     }
 
+    /// `red_peek` only looks at the inner `bfifo`, so the idle time does not begin.
+    fn peeked_empty_since(&mut self, _at_ns: u64) {}
+
     /// `__red_change`: the average begins anew, and so does the inner `bfifo`. The packets of the old one are dropped.
     fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
         events.purge(&self.queue, pool);

@@ -68,9 +68,10 @@ impl Discipline for Tbf {
         if header.load.frames() > 1 && self.link.frame_bytes(MTU_BYTES) <= self.max_bytes {
             // `tbf_segment`.
             let link = self.link;
-            return each_segment(packet, &link, pool, events, |packet, pool, events| {
+            let xmit = each_segment(packet, &link, pool, events, |packet, pool, events| {
                 self.inner.enqueue(packet, now_ns, pool, events)
             });
+            return if xmit.is_queued() { xmit } else { Xmit::Dropped };
         }
         events.drop(packet, Reason::OVERSIZE);
         Xmit::Dropped
@@ -116,10 +117,10 @@ impl Discipline for Tbf {
         self.inner.qdisc.each_in_flow_queues(pool, &mut |queue, packet| visit(inside(0, queue), packet));
     }
 
-    /// While a packet waits for tokens, the inner discipline is not dequeued.
+    /// While a packet waits for tokens, the inner discipline is not dequeued. While none waits, it is only peeked at.
     fn idle_since(&mut self, at_ns: u64) {
         if self.inner.backlog().packets == 0 {
-            self.inner.qdisc.idle_since(at_ns);
+            self.inner.qdisc.peeked_empty_since(at_ns);
         }
     }
 

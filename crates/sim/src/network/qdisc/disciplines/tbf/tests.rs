@@ -1,5 +1,8 @@
+use bufferscope_scenario::sizes::MSS_BYTES;
+
 use super::*;
-use crate::network::qdisc::testing::{Bench, FRAME, MS};
+use crate::network::qdisc::Qdisc;
+use crate::network::qdisc::testing::{Bench, FRAME, Flow, MS, attachment, segment};
 use crate::network::traffic_class::{Ecn, TrafficClass};
 
 /// 10 Mbit/s: a frame of 1514 bytes lasts 1,211,200 ns.
@@ -180,4 +183,106 @@ fn a_link_that_is_idle_for_want_of_tokens_does_not_stop_codel() {
     let expected = drops(false);
     assert!(expected.len() > 3, "{expected:?}");
     assert_eq!(drops(true), expected);
+}
+
+/// `choke_peek_head`: the packet at which the filter peeks still counts for CHOKe.
+#[test]
+fn a_packet_of_choke_is_peeked_at_where_it_is() {
+    let inner = scenario::Qdisc::Choke(scenario::Choke { limit_packets: 6, ..choke() });
+    let mut bench = bench(scenario::Tbf { burst_bytes: FRAME, inner: Some(Box::new(inner)), ..parameters() });
+    fill(&mut bench, 6);
+    assert_eq!(bench.dequeue(0).0, Some((0, Ecn::NotEct)));
+    assert_eq!(bench.not_before(0), Some(FRAME_NS));
+    assert_eq!(bench.enqueue(0, FRAME, Ecn::NotEct), None);
+    assert_eq!(bench.enqueue(0, FRAME, Ecn::NotEct), Some(Reason::OVERLIMIT));
+    assert_eq!(bench.dequeue(FRAME_NS).0, Some((1, Ecn::NotEct)));
+}
+
+/// CHOKe with an average that stays between its thresholds here, and so hardly drops.
+fn choke() -> scenario::Choke {
+    scenario::Choke {
+        limit_packets: 100,
+        min_packets: 20,
+        max_packets: 60,
+        avpkt_bytes: 1000,
+        burst_packets: 30,
+        probability: 0.0001,
+        bandwidth_bps: 10_000_000,
+        ecn: false,
+    }
+}
+
+/// `tbf_dequeue` asks an empty RED or CHOKe only for its first packet (`red_peek`, `choke_peek_head`), and that does not
+/// begin the idle time in which their averages age.
+#[test]
+fn averages_do_not_age_inside_the_filter() {
+    let red = red();
+    let choke = scenario::Qdisc::Choke(scenario::Choke { min_packets: 2, max_packets: 4, burst_packets: 3, ..choke() });
+    let prio = |inner: &scenario::Qdisc| {
+        let bands = scenario::Prio {
+            bands: 2,
+            priomap: [0; 16],
+            filters: vec![],
+            inner: vec![inner.clone(), scenario::Qdisc::Pfifo(scenario::Pfifo { limit_packets: 1 })],
+        };
+        scenario::Qdisc::Prio(bands)
+    };
+    let filtered = |inner: &scenario::Qdisc| {
+        scenario::Qdisc::Tbf(scenario::Tbf { inner: Some(Box::new(inner.clone())), ..parameters() })
+    };
+    for inner in [&red, &choke] {
+        let bands = prio(inner);
+        for (qdisc, ages) in [(inner, true), (&bands, true), (&filtered(inner), false), (&filtered(&bands), false)] {
+            let mut bench = Bench::new(qdisc);
+            let offer = |bench: &mut Bench, at_ns, hash| {
+                let flow = Flow { hash, ..Flow::default() };
+                bench.arrive_of(flow, at_ns, FRAME, TrafficClass::new(0, Ecn::NotEct)).0
+            };
+            let results: Vec<_> = (0..20).map(|hash| offer(&mut bench, 0, hash)).collect();
+            assert_eq!(results.last(), Some(&Xmit::Congested), "the average is above max");
+            let mut now_ns = 0;
+            while bench.backlog().0 > 0 {
+                let (passed, _) = bench.dequeue_or_wait(now_ns);
+                now_ns = passed.err().unwrap_or(now_ns);
+            }
+            bench.idle_since(now_ns);
+            let expected = if ages { Xmit::Queued } else { Xmit::Congested };
+            assert_eq!(offer(&mut bench, now_ns + 10_000 * MS, 20), expected, "{qdisc:?}");
+        }
+    }
+}
+
+/// RED with an average that a few packets bring above its thresholds. Then it drops every packet.
+fn red() -> scenario::Qdisc {
+    scenario::Qdisc::Red(scenario::Red {
+        limit_bytes: 100_000,
+        min_bytes: 2000,
+        max_bytes: 4000,
+        avpkt_bytes: 1000,
+        burst_packets: 3,
+        probability: 0.02,
+        bandwidth_bps: 10_000_000,
+        ecn: false,
+        harddrop: false,
+        nodrop: false,
+        adaptive: false,
+    })
+}
+
+/// `tbf_segment` returns `NET_XMIT_DROP` for segments of which none is queued, whatever the inner discipline returns.
+#[test]
+fn segments_that_the_inner_discipline_refuses_were_dropped() {
+    let parameters = scenario::Tbf { inner: Some(Box::new(red())), ..parameters() };
+    let mut qdisc = Qdisc::new(&scenario::Qdisc::Tbf(parameters), attachment(0)).unwrap();
+    let (mut pool, mut events) = (Pool::new(), QdiscEvents::default());
+    let mut arrive = |segments: u32| {
+        let class = TrafficClass::new(0, Ecn::NotEct);
+        let (header, body) = segment(0, Flow::default(), class, 1, segments * MSS_BYTES);
+        let packet = pool.insert(header, body);
+        qdisc.enqueue(packet, 0, &mut pool, &mut events)
+    };
+    let results: Vec<_> = (0..20).map(|_| arrive(1)).collect();
+    assert_eq!((results.first(), results.last()), (Some(&Xmit::Queued), Some(&Xmit::Congested)));
+    assert_eq!(arrive(2), Xmit::Congested, "two segments fit the bucket");
+    assert_eq!(arrive(3), Xmit::Dropped);
 }
