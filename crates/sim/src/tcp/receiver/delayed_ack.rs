@@ -13,9 +13,8 @@ use crate::timers::earlier;
 
 /// Smallest delay (`TCP_ATO_MIN`, `TCP_DELACK_MIN`).
 const DELAY_MIN_NS: u64 = 40_000_000;
-/// Largest delay (`HZ / 2`), and largest delay when the peer waits for an answer (`TCP_DELACK_MAX`).
-const DELAY_MAX_NS: u64 = 500_000_000;
-const DELAY_MAX_INTERACTIVE_NS: u64 = 200_000_000;
+/// Largest delay (`icsk_delack_max`; it is below the `HZ / 2` of the same function).
+const DELAY_MAX_NS: u64 = 200_000_000;
 /// Most quick acknowledgements in a row (`TCP_MAX_QUICKACKS`).
 const MAX_QUICK: u64 = 16;
 
@@ -195,10 +194,8 @@ impl DelayedAck {
         // Before the first data there is no delay.
         let mut delay_ns = self.delay_ns.unwrap_or(0);
         if delay_ns > DELAY_MIN_NS {
-            let interactive = self.answers || self.pushed > Pushed::No;
-            let most_ns = if interactive { DELAY_MAX_INTERACTIVE_NS } else { DELAY_MAX_NS };
-            let rtt_ns = pace.srtt_ns.map_or(most_ns, |srtt_ns| srtt_ns.max(DELAY_MIN_NS));
-            delay_ns = delay_ns.min(most_ns).min(rtt_ns);
+            let rtt_ns = pace.srtt_ns.map_or(DELAY_MAX_NS, |srtt_ns| srtt_ns.max(DELAY_MIN_NS));
+            delay_ns = delay_ns.min(DELAY_MAX_NS).min(rtt_ns);
         }
         let at_ns = self.timers.expiry_ns(now_ns, delay_ns);
         self.due = match self.due {
@@ -347,6 +344,15 @@ mod tests {
         assert_eq!(ack.delay_ns, Some(80 * MS));
         ack.owe(2000 * MS, Urgency::Normal, Pace { srtt_ns: Some(60 * MS), ..PACE });
         assert_eq!(ack.deadline(), Some(2060 * MS));
+    }
+
+    #[test]
+    fn no_delay_is_longer_than_200_ms_however_long_the_round_trip() {
+        for srtt_ns in [None, Some(600 * MS)] {
+            let mut ack = DelayedAck { delay_ns: Some(400 * MS), ..settled() };
+            ack.owe(1000 * MS, Urgency::Normal, Pace { srtt_ns, rto_ns: 800 * MS, ..PACE });
+            assert_eq!(ack.deadline(), Some(1200 * MS));
+        }
     }
 
     #[test]
