@@ -44,6 +44,8 @@ fn what_an_early_drop_took_counts_as_sent_and_halves_the_window_before_any_ackno
 #[derive(Default)]
 struct Gate {
     shut: bool,
+    /// It shuts after this many segments.
+    room: Option<usize>,
     displacing: bool,
     sent: Vec<Segment>,
     refused: usize,
@@ -52,10 +54,11 @@ struct Gate {
 
 impl Egress for Gate {
     fn send(&mut self, outgoing: &Outgoing) -> Xmit {
-        if self.shut {
+        if self.shut || self.room == Some(0) {
             self.refused += 1;
             return Xmit::Dropped;
         }
+        self.room = self.room.map(|room| room - 1);
         self.sent.push(outgoing.segment);
         if self.displacing { Xmit::Displacing } else { Xmit::Left }
     }
@@ -170,6 +173,21 @@ fn a_dropped_acknowledgement_halves_the_window_of_what_this_end_sends() {
     assert_eq!(gated.gate.refused, 1);
     let sample = gated.end.sample(gated.now_ns);
     assert_eq!((sample.state, sample.ssthresh_bytes), (State::Cwr, Some(5 * MSS)));
+}
+
+/// `tcp_write_xmit` adds all packets that it sent to `prr_out`.
+#[test]
+fn what_left_before_the_drop_that_begins_a_reduction_counts_as_sent_during_it() {
+    let mut gated = Gated::connected(65_535);
+    gated.gate.room = Some(8);
+    gated.offer(100 * MSS);
+    assert_eq!(gated.end.sample(gated.now_ns).state, State::Cwr);
+    gated.gate.room = None;
+    // Seven are in flight, more than the threshold of five. Of 10 packets, 5 are sent again, so 1 is due for the first
+    // that is delivered. But 8 were sent.
+    gated.receive(1, Flags::ACK, 1 + MSS, 65_535);
+    let sample = gated.end.sample(gated.now_ns);
+    assert_eq!((sample.cwnd_bytes, sample.inflight_bytes), (7 * MSS, 7 * MSS));
 }
 
 /// `pfifo_head_drop` returns `NET_XMIT_CN` for a packet that it keeps.

@@ -122,6 +122,9 @@ impl Sender {
                 self.check_space_between_packets(output.now_ns);
             }
         }
+        // Together, as in the kernel: if one of them has begun a reduction because the host's queue is full, those before
+        // it count too.
+        self.recovery.on_sent(sent);
         self.note_window_limit(output.now_ns, window_limits);
         self.validate_window(output.now_ns, sent, cwnd_limits);
         self.check_space(output.now_ns, sent);
@@ -159,7 +162,6 @@ impl Sender {
             }
         }
         self.data.fin_sent |= fin;
-        self.recovery.on_sent(segments);
         if begins || self.timer.wait() == Some(Wait::Probe) {
             self.rearm_retransmit(now_ns);
         }
