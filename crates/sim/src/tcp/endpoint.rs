@@ -310,7 +310,7 @@ impl Endpoint {
         let codepoint = self.sender.codepoint();
         let mut output = Output { now_ns, receiver: &mut self.receiver, out };
         let xmit = output.send(self.sender.nxt(), 0, Flags::NONE, codepoint);
-        self.sender.on_xmit_result(now_ns, xmit);
+        self.sender.on_empty_sent(now_ns, xmit);
     }
 
     /// Sends the SYN or, once the peer's SYN has arrived, the SYN-ACK.

@@ -16,7 +16,7 @@ pub(crate) struct Pacer {
     enabled: bool,
     /// The next packet leaves at this time or later (`tcp_wstamp_ns`).
     next_ns: u64,
-    /// Data segments sent so far, counted up to [`UNPACED_SEGMENTS`].
+    /// Data segments sent so far, or dropped by the host, counted up to [`UNPACED_SEGMENTS`].
     segments: u32,
     /// When sending resumes, if the pacer holds packets back.
     wake_ns: Option<u64>,
@@ -73,6 +73,23 @@ impl Pacer {
         }
     }
 
+    /// The host dropped a packet of `segments` segments. It is not spaced from the next one, but its time counts as that
+    /// of the last packet, so the next one is not late by more than the time since then (`__tcp_transmit_skb` sets
+    /// `tcp_wstamp_ns` before it knows the result).
+    #[cold]
+    pub(crate) fn on_dropped(&mut self, now_ns: u64, segments: u32) {
+        self.on_unpaced(now_ns);
+        self.segments = (self.segments + segments).min(UNPACED_SEGMENTS);
+    }
+
+    /// A segment without payload leaves. It does not wait, but the next packet counts as late only from then on.
+    #[inline]
+    pub(crate) fn on_unpaced(&mut self, now_ns: u64) {
+        if self.enabled {
+            self.next_ns = self.next_ns.max(now_ns);
+        }
+    }
+
     fn space(&mut self, now_ns: u64, len: u32, segments: u32, bytes_per_s: u64) {
         let before_ns = self.next_ns;
         self.next_ns = before_ns.max(now_ns);
@@ -109,6 +126,34 @@ mod tests {
         assert_eq!(pacer.next_ns(), 101 * MS + MS / 2);
         assert!(pacer.holds_back(101 * MS));
         assert_eq!(pacer.wake_ns(), Some(101 * MS + MS / 2));
+    }
+
+    #[test]
+    fn a_dropped_packet_is_the_last_that_the_next_may_be_late_to() {
+        let mut pacer = pacer();
+        pacer.on_sent(100 * MS, 1000, 1, 1_000_000);
+        // 100 ms after it was due, a packet is dropped; 0.2 ms later, another is accepted, which makes up for that much.
+        pacer.on_dropped(200 * MS, 1);
+        assert!(!pacer.holds_back(200 * MS), "the next attempt need not wait");
+        pacer.on_sent(200 * MS + MS / 5, 1000, 1, 1_000_000);
+        assert_eq!(pacer.next_ns(), 201 * MS);
+    }
+
+    #[test]
+    fn an_acknowledgement_in_between_shortens_the_lateness() {
+        let mut pacer = pacer();
+        pacer.on_sent(100 * MS, 1000, 1, 1_000_000);
+        pacer.on_unpaced(200 * MS);
+        pacer.on_sent(200 * MS + MS / 5, 1000, 1, 1_000_000);
+        assert_eq!(pacer.next_ns(), 201 * MS);
+    }
+
+    #[test]
+    fn dropped_segments_count_towards_the_first_ten() {
+        let mut pacer = Pacer::new(true);
+        (0..5).for_each(|_| pacer.on_dropped(MS, 2));
+        pacer.on_sent(MS, 1000, 1, 1_000_000);
+        assert!(pacer.holds_back(MS));
     }
 
     #[test]

@@ -78,7 +78,11 @@ struct Gated {
 impl Gated {
     /// Connects.
     fn new() -> Self {
-        let mut gated = Self { now_ns: SECOND, end: Endpoint::new(&RENO, Role::Client), gate: Gate::default() };
+        Self::with(&RENO)
+    }
+
+    fn with(config: &Config) -> Self {
+        let mut gated = Self { now_ns: SECOND, end: Endpoint::new(config, Role::Client), gate: Gate::default() };
         gated.end.connect(gated.now_ns, &mut gated.gate);
         gated
     }
@@ -188,6 +192,26 @@ fn what_left_before_the_drop_that_begins_a_reduction_counts_as_sent_during_it() 
     gated.receive(1, Flags::ACK, 1 + MSS, 65_535);
     let sample = gated.end.sample(gated.now_ns);
     assert_eq!((sample.cwnd_bytes, sample.inflight_bytes), (7 * MSS, 7 * MSS));
+}
+
+/// `__tcp_transmit_skb` sets `tcp_wstamp_ns` also for a packet that is dropped.
+#[test]
+fn the_pacer_makes_up_only_for_the_time_since_a_dropped_packet() {
+    let mut gated = Gated::with(&Config { pacing: true, ..RENO });
+    gated.receive(0, Flags::SYN | Flags::ACK, 1, 65_535);
+    gated.offer(100 * MSS);
+    gated.gate.shut = true;
+    gated.receive(1, Flags::ACK, 1 + MSS, 65_535);
+    assert_eq!(gated.gate.refused, 1);
+    gated.gate.shut = false;
+    // 0.1 ms later, three packets may leave. At 6 packets in 10 ms they are 1.7 ms apart, less the 0.1 ms, and not half
+    // of that.
+    gated.now_ns -= 10 * MS - MS / 10;
+    let before = gated.gate.sent.len();
+    gated.receive(1, Flags::ACK, 1 + 8 * MSS, 65_535);
+    assert_eq!(gated.gate.sent.len() - before, 1);
+    assert_eq!(gated.wait(), 1);
+    assert_eq!(gated.gate.sent.len() - before, 2);
 }
 
 /// `pfifo_head_drop` returns `NET_XMIT_CN` for a packet that it keeps.

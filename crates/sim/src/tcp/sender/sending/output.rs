@@ -91,14 +91,23 @@ impl Sender {
         let is_taken = xmit != Xmit::Dropped;
         if is_taken {
             self.pacer.on_sent(now_ns, bytes, segments, self.cc.window().pacing_bytes_per_s);
+        } else {
+            self.pacer.on_dropped(now_ns, segments);
         }
         is_taken
+    }
+
+    /// A segment without payload was passed to the host.
+    #[inline]
+    pub(crate) fn on_empty_sent(&mut self, now_ns: u64, xmit: Xmit) {
+        self.pacer.on_unpaced(now_ns);
+        self.on_xmit_result(now_ns, xmit);
     }
 
     /// Handles the host's result for a packet. If the host's own queue is too long, that counts as congestion
     /// (`__tcp_transmit_skb`).
     #[inline]
-    pub(crate) fn on_xmit_result(&mut self, now_ns: u64, xmit: Xmit) {
+    fn on_xmit_result(&mut self, now_ns: u64, xmit: Xmit) {
         if xmit.is_congested() {
             self.enter_cwr(now_ns, Trigger::HostQueue);
         }

@@ -52,7 +52,7 @@ impl Sender {
             }
         } else {
             let xmit = output.send(self.una - 1, 0, Flags::NONE, self.marks.other());
-            self.on_xmit_result(output.now_ns, xmit);
+            self.on_empty_sent(output.now_ns, xmit);
             if xmit != Xmit::Dropped {
                 self.timer.on_persist();
                 return self.arm_after(Wait::Persist, output.now_ns, self.timer.persist_ns());
