@@ -145,6 +145,36 @@ def test_an_answer_without_time_is_neither_lost_nor_answered() -> None:
     assert "answers without a round-trip time, which are left out: 1" in found.warnings
 
 
+def test_a_clock_that_was_set_back_makes_no_round_trip_of_0(tmp_path: Path) -> None:
+    file = tmp_path / "ping.txt"
+    file.write_text(
+        HEADER.format("192.0.2.1")
+        + "\n"
+        + _lines([1])
+        + "Warning: time of day goes back (-1523us), taking countermeasures\n"
+        + LINE.format(host="192.0.2.1", seq=2, ms="0.000")
+        + "\n"
+        + _lines([3])
+    )
+    run = import_file(file, tmp_path / "results")
+    assert run.probes["seq"].to_list() == [1, 3]
+    assert run.probes["rtt_ns"].to_list() == [20 * MS, 20 * MS]
+    assert any("round trips of 0 of ping" in warning and warning.endswith(": 1") for warning in run.warnings)
+
+
+def test_rows_of_0_are_neither_lost_nor_answered() -> None:
+    found = read("time,rtt_ms\n0,20\n1,0\n2,0.0\n3,\n")
+    assert _rtts(found) == [(0, 20), (3, None)]
+    assert any(warning.endswith("left out: 2") for warning in found.warnings)
+
+
+def test_windows_whole_milliseconds_may_be_0() -> None:
+    text = pinglogs.windows("English").replace("time<1ms", "time=0ms")
+    assert "=0ms" in text
+    assert _rtts(read(text)) == [(0, 14), (1, 380), (2, None), (3, 0.5)]
+    assert "round trips that are only known to be below 1 ms: 1; half of it is taken" in read(text).warnings
+
+
 def test_probes_on_their_way_when_ping_was_stopped_are_named() -> None:
     text = (
         HEADER.format("192.0.2.1") + "\n" + _lines([1, 2], ms=640) + END.replace("900ms", "600ms").format(sent=4, got=2)
@@ -158,13 +188,25 @@ def test_probes_on_their_way_when_ping_was_stopped_are_named() -> None:
     [
         ("PING ::1(::1) 56 data bytes\n64 bytes from ::1: icmp_seq=1 ttl=64 time=0.178 ms\n", [(1, 0.178)]),
         ("16 bytes from 2001:db8::2, icmp_seq=0 hlim=57 time=10.1 ms\n", [(0, 10.1)]),
-        ("PING h: 56 data bytes\n64 bytes from h (192.0.2.1): icmp_seq=1. time=1. ms\n", [(1, 1)]),
+        ("PING h: 56 data bytes\n64 bytes from h (192.0.2.1): icmp_seq=1. time=1. ms\n", [(0, None), (1, 1)]),
+        ("PING h: (192.0.2.1): 56 data bytes\n64 bytes from 192.0.2.1: icmp_seq=0 ttl=255 time=0 ms\n", [(0, 0.5)]),
+        ("PING h (192.0.2.1) 56 data bytes\n" + _lines([0, 2]), [(0, 20), (1, None), (2, 20)]),
         ("64 bytes from 192.0.2.1: icmp_seq=0 ttl=57 time=10,123 ms\n", [(0, 10.123)]),
         ("64 bytes from 192.0.2.1: icmp_seq=0 ttl=57 time<1 ms\n", [(0, 0.5)]),
         ("From 192.0.2.9: icmp_seq=1 Redirect Host(New nexthop: 192.0.2.8)\n" + _lines([1]), [(1, 20)]),
         (_lines([1]) + "From 192.0.2.9 icmp_seq=2 Frag needed and DF set (mtu = 1400)\n", [(1, 20), (2, None)]),
     ],
-    ids=["v6 of iputils", "v6 of BSD", "Solaris", "a comma", "a bound", "a redirect", "a message with a number"],
+    ids=[
+        "v6 of iputils",
+        "v6 of BSD",
+        "Solaris",
+        "AIX",
+        "numbers from 0",
+        "a comma",
+        "a bound",
+        "a redirect",
+        "a message with a number",
+    ],
 )
 def test_other_pings(text: str, expected: list[tuple[int, float | None]]) -> None:
     assert _rtts(read(text)) == expected

@@ -25,7 +25,7 @@ LONGEST_LINE = 500
 FIRST_LINES = 4000
 MOST_HOSTS = 1000
 BELOW = 0.5
-"""The part of its bound that is taken for a round trip of `<1 ms`."""
+"""The part of its bound that is taken for a round trip of `<1 ms`, and of `0 ms`, which has no fraction."""
 _SEQ = r"(?:icmp?_(?:seq|req|sql)|seq|po\S{1,3}ad\S{1,3})"
 _NUMBERED = re.compile(rf"\b{_SEQ} ?= ?(?P<seq>\d{{1,9}})(?!\d)(?P<rest>.*)")
 _ANSWERED = re.compile(r"^\d{1,6} |\b(?:ttl|hlim|hops?) ?=", re.IGNORECASE)
@@ -37,7 +37,8 @@ _VALUE = re.compile(
 _NO_TIMES = ("ttl", "hlim", "hop", "id", "mtu", "seq", "win", "len")
 _HEADER = re.compile(r"^(?:PING6?|ПІНГ)\b")
 _SIZE = re.compile(r"(?:\)|\s|^)(\d{1,5}) ?\(\d+\)|\b(\d{1,5}) (?:data\b|[^\W\d]+(?: \S+)?)")
-_OF_BSD = re.compile(r"\): \d|^PING6\(|: \(")
+_FROM_0 = re.compile(r"^PING \S+?: +\(?\d|\): \d|^PING6\(")
+"""The first lines of BSD, macOS, busybox, AIX and Solaris, whose numbers begin at 0."""
 _ADDRESS = re.compile(r"\(([0-9a-fA-F.:%\w]{2,60})\)")
 _SOURCE = re.compile(r"(?<![\w.:])(\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,8})(?![\w.])")
 """The address that an answer comes from."""
@@ -98,7 +99,7 @@ class _PingLines:
             host = words[-1]
         address = _ADDRESS.search(text)
         self.addresses.append(address[1] if address else host)
-        first = 0 if _OF_BSD.search(text) else 1
+        first = 0 if _FROM_0.search(text) else 1
         self.sessions.append(Session(host, int(size[1] or size[2]) if size else None, first))
 
     def _end(self, text: str) -> None:
@@ -178,8 +179,10 @@ def _answer(text: str) -> tuple[int, int | None, str, bool] | None:
     value = next(values, None)
     if value is None:
         return (int(line["seq"]), None, line["rest"], False) if _ANSWERED.search(text) else None
-    is_below = value["sign"] == "<"
-    number = float(value["value"].replace(",", ".")) * (BELOW if is_below else 1)
+    number = float(value["value"].replace(",", "."))
+    is_cut_to_0 = number == 0 and value["value"].isdigit()  # whole milliseconds, as AIX prints them
+    is_below = value["sign"] == "<" or is_cut_to_0
+    number = (1.0 if is_cut_to_0 else number) * (BELOW if is_below else 1)
     rtt_ns = round(number * UNITS_NS[value["unit"]]) if value["unit"] in UNITS_NS else milliseconds(number)
     return int(line["seq"]), rtt_ns, line["rest"][value.end() :], is_below
 

@@ -65,11 +65,25 @@ class Reading:
     warnings: list[str] = field(default_factory=list)
 
     def ping(self, name: str, probes: Sequence[Probe], kind: str = "ping", /, **settings: object) -> None:
-        """Add an entry that measured round trips."""
+        """Add an entry that measured round trips.
+
+        No packet takes no time: a program prints 0 if its clock was set back, or if it writes a loss so. Such probes
+        are left out.
+        """
+        probes = self._without_zeros(name, probes)
         interval_ns = typical_interval_ns(probes)
         known: Mapping[str, object] = {"interval_ns": interval_ns} if interval_ns else {}
         self.traffic.append(TrafficEntry(name, kind, "near", "far", {**known, **settings}))
         self.probes[name] = probes
+
+    def _without_zeros(self, name: str, probes: Sequence[Probe]) -> Sequence[Probe]:
+        kept = [probe for probe in probes if probe.rtt_ns != 0]
+        if count := len(probes) - len(kept):
+            self.warnings.append(
+                f"round trips of 0 of {name}, as of a clock that was set back or of a probe that was lost, which are "
+                f"left out: {count}"
+            )
+        return kept
 
     def new_name(self, name: str) -> str:
         """The name, or one like it that no entry has."""

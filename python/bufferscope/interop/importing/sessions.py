@@ -94,7 +94,7 @@ def probes(sessions: Sequence[Session], times: Sequence[int] | None, interval_ns
 def _of(session: Session, times: Sequence[int] | None, begin_ns: int, interval_ns: int) -> Iterator[Probe]:
     step_ns = interval_of(session) or interval_ns
     numbers = session.numbers
-    first = min(numbers, default=0) if session.first is None else session.first
+    first = min([*numbers, *([] if session.first is None else [session.first])], default=0)
     last = max(
         [*numbers, *([first + session.sent - 1] if session.first is not None and session.sent else [])], default=-1
     )

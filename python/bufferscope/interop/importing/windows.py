@@ -84,7 +84,7 @@ class _WindowsLines:
             self._is_open = True
         elif answer := _OF_4.search(text) or _OF_6.search(text) if _is_reply(text) else None:
             self._is_open = True
-            self.below += answer["sign"] in "<＜"
+            self.below += _is_below(answer)
             self._add(_rtt_ns(answer), stamp)
         elif not text or text.endswith(_HEADER_END):
             self._is_open = False
@@ -117,8 +117,14 @@ def _is_reply(text: str) -> bool:
     return len(_COUNTS.findall(text)) < THREE_COUNTS or "TTL" in text.upper()
 
 
+def _is_below(answer: re.Match[str]) -> bool:
+    """Whether a round trip is only known to be shorter: `<1ms`, and `=0ms` of programs like it."""
+    return answer["sign"] in "<＜" or int(answer["value"]) == 0
+
+
 def _rtt_ns(answer: re.Match[str]) -> int | None:
-    return milliseconds(BELOW_MS * int(answer["value"]) if answer["sign"] in "<＜" else int(answer["value"]))
+    value = int(answer["value"])
+    return milliseconds(BELOW_MS * max(1, value) if _is_below(answer) else value)
 
 
 def _reading(found: _WindowsLines) -> Reading:
