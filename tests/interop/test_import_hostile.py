@@ -30,6 +30,17 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "gzip that is cut off": (gzip.compress(b"x" * 1000)[:-12], "cut off: the compressed content has no end"),
     "gzip that is damaged": (gzip.compress(b"x")[:10] + b"\xff\xff\xff", "not to be decompressed"),
     "a database of RRDtool": (b"RRD\x000003\x00", "found a database of RRDtool, as Smokeping has them"),
+    "a capture": (
+        bytes.fromhex("d4c3b2a1") + bytes(20),
+        "found a capture of packets, which `bufferscope inspect` reads",
+    ),
+    "a capture in nanoseconds": (bytes.fromhex("a1b23c4d") + bytes(20), "which `bufferscope inspect` reads"),
+    "a compressed pcapng": (gzip.compress(bytes.fromhex("0a0d0d0a1c000000")), "which `bufferscope inspect` reads"),
+    "iperf3 without --json": (
+        b"[  5] local 192.0.2.2 port 41234 connected to 192.0.2.1 port 5201\n[ ID] Interval           Transfer\n",
+        "found the table that iperf prints, with rounded numbers; allowed: `iperf3 --json`",
+    ),
+    "qlog in a sequence of JSON": (b'\x1e{"qlog_version": "0.3"}\n', "found JSON, but of no known program"),
     "a newer Flent": (json.dumps({**FLENT, "version": 99}).encode(), "version: found 99; allowed: at most 4"),
     "Flent without a result": (json.dumps(FLENT).encode(), "without any result; was the test cut short"),
     "Flent with a list for an object": (json.dumps({**FLENT, "results": []}).encode(), "results: found a list"),

@@ -23,6 +23,11 @@ TEXT_FACTOR = 5
 """The memory for each byte of a file: as bytes, as a string of up to 2 bytes per character, and in lines."""
 JSON_FACTOR = 25
 """The memory that Python needs for each byte of JSON, at worst: for a list of empty lists."""
+CAPTURES = (
+    *(magic.to_bytes(4, order) for magic in (0xA1B2C3D4, 0xA1B23C4D, 0xA1B2CD34) for order in ("big", "little")),
+    b"\n\r\r\n",
+)
+"""How pcap and pcapng begin."""
 GZIP, BZIP2 = b"\x1f\x8b", b"BZh"
 ANY_GZIP = 16 + zlib.MAX_WBITS
 FIRST_PIECE, LARGEST_PIECE = 256, 1 << 16
@@ -36,7 +41,10 @@ def read(path: Path) -> tuple[bytes, str]:
     """A file's bytes, and its text, decompressed. Raises `InputError`."""
     try:
         stored = reading.content(path, MOST_FILE_BYTES)
-        return stored, text_of(decompressed(stored))
+        content = decompressed(stored)
+        if content.startswith(CAPTURES):
+            raise Unusable("found a capture of packets, which `bufferscope inspect` reads")
+        return stored, text_of(content)
     except (reading.Unreadable, Unusable) as error:
         raise InputError(f"{printable(str(path))}: {error}") from None
 
@@ -179,8 +187,8 @@ def documents(text: str) -> tuple[list[Any], list[str]]:
 
 
 def _next(text: str, position: int) -> int:
-    """Where the next character is that is no white space, comma or byte order mark."""
-    while position < len(text) and text[position] in " \t\r\n,\ufeff":
+    """Where the next character is that is no white space, comma, byte order mark or record separator (RFC 7464)."""
+    while position < len(text) and text[position] in " \t\r\n,\ufeff\x1e":
         position += 1
     return position
 

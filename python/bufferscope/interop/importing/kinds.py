@@ -13,6 +13,8 @@ from bufferscope.interop.importing.result import Reading
 FIRST_LINES = 4000
 RRD = "RRD\0"
 """How the files of RRDtool begin, in which Smokeping keeps its results."""
+IPERF_TABLE = "[ ID] Interval"
+"""The heads of the columns that iperf and iperf3 print."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ def read_all(text: str, name: str | None = None) -> list[Reading]:
         for known in TEXT.values():
             if known.recognises(text):
                 return [known.read(text)]
+        if IPERF_TABLE in text[:FIRST_LINES]:
+            raise Unusable("found the table that iperf prints, with rounded numbers; allowed: `iperf3 --json`")
         raise Unusable(_unknown("an unknown format"))
 
 
