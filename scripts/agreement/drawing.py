@@ -27,6 +27,9 @@ from matrix import Entry, Matrix
 
 CAUSES = Path(__file__).with_name("random-causes.toml")
 MBIT = 1_000_000
+REPETITIONS = 3
+MOST_REPETITIONS = 12
+"""Of a scenario that exceeds a tolerance with fewer."""
 PACKETS = 30_000
 """A run has about so many full packets, as those of matrix.toml."""
 RATES_MBIT = (1.0, 60.0)
@@ -47,17 +50,23 @@ NO_GUEST_HAS = {"window", "ledbat", "ledbat++", "bbr3", "prague", "dualpi2", "ne
 agent has them. dualpi2.toml compares dualpi2 on a kernel with an added module."""
 
 
-def random_matrix(seed: int, number: int, kernel: str | None) -> Matrix:
-    """The first scenarios of a seed."""
+def random_matrix(seed: int, number: int, kernel: str | None, most: int = MOST_REPETITIONS) -> Matrix:
+    """The first scenarios of a seed, with at most so many repetitions of each."""
+    options = [
+        f"--random {number}",
+        f"--seed {seed}",
+        *([f"--kernel {kernel}"] if kernel else []),
+        *([f"--most {most}"] if most != MOST_REPETITIONS else []),
+    ]
     entries = [drawn(seed, index, kernel) for index in range(1, number + 1)]
     return Matrix(
         title="Does the simulator agree with a real kernel in random scenarios?",
         page="agreement-random.md",
         causes=CAUSES,
         entries=entries,
-        repetitions=3,
-        most=12,
-        origin=template("random.md.jinja").render(seed=seed, number=number, kernel=kernel).strip(),
+        repetitions=REPETITIONS,
+        most=most,
+        origin=template("random.md.jinja").render(seed=seed, options=" ".join(options)).strip(),
         is_random=True,
     )
 

@@ -61,7 +61,7 @@ def _lacking(whole: matrix.Matrix, options: argparse.Namespace) -> str | None:
 
 def _matrices(options: argparse.Namespace) -> list[matrix.Matrix]:
     if options.random:
-        return [drawing.random_matrix(options.seed, options.random, options.kernel)]
+        return [drawing.random_matrix(options.seed, options.random, options.kernel, options.most)]
     return [matrix.read(file) for file in ([options.matrix] if options.matrix else matrix.FILES)]
 
 
@@ -106,12 +106,21 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         "--random", type=int, metavar="N", help="draw N scenarios, and write their page (default: the matrices)"
     )
     options.add_argument("--seed", type=int, default=1, help="with --random: the seed of the draw (default: 1)")
+    options.add_argument(
+        "--most",
+        type=int,
+        default=drawing.MOST_REPETITIONS,
+        metavar="N",
+        help="with --random: repetitions, at most, of a scenario that exceeds a tolerance (default: %(default)s)",
+    )
     options.add_argument("--kernel", help="with --random: the guest's kernel series (default: 6.1)")
     options.add_argument("--matrix", type=Path, help="the scenarios (default: both matrix.toml and devices.toml)")
     options.add_argument("--pages", type=Path, default=DOCS, help="where pages are written (default: docs/)")
     chosen = parsed(options, arguments)
     if chosen.random is not None and chosen.random < 1:
         options.error(f"--random: found {chosen.random}; allowed: at least 1")
+    if chosen.most < drawing.REPETITIONS:
+        options.error(f"--most: found {chosen.most}; allowed: at least {drawing.REPETITIONS}")
     if chosen.kernel is None:
         return chosen
     if chosen.random is None:

@@ -83,10 +83,10 @@ def test_kernels_with_byte_queue_limits_have_them() -> None:
 def test_the_page_has_what_repeats_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(REGISTRY, "other", Engine("other", "for tests", sim.run, identity=lambda: ""))
     places = ["--out", str(tmp_path / "runs"), "--pages", str(tmp_path), "--reference", "other"]
-    assert main([*places, "--random", "2", "--seed", "3", "--repeat", "1"]) == 0
+    assert main([*places, "--random", "2", "--seed", "3", "--repeat", "1", "--most", "6"]) == 0
     page = (tmp_path / "agreement-random.md").read_text(encoding="utf-8")
     assert "In **2** of the scenarios every comparison is within its tolerance" in page
-    assert 'make agreement ARGS="--random 2 --seed 3"' in page
+    assert 'make agreement ARGS="--random 2 --seed 3 --most 6"' in page
     for entry in random_matrix(3, 2, None).entries:
         assert f"| {entry.name} |" in page
 
@@ -109,6 +109,7 @@ def test_a_scenario_that_differs_has_its_file_on_the_page(tmp_path: Path, monkey
     ("options", "words"),
     [
         (["--random", "0"], "--random: found 0; allowed: at least 1"),
+        (["--random", "5", "--most", "2"], "--most: found 2; allowed: at least 3"),
         (["--random", "-3"], "--random: found -3; allowed: at least 1"),
         (["--random", "1", "--kernel", "new"], "--kernel: found 'new'; allowed: a series, such as 6.12"),
         (["--kernel", "6.12"], "--kernel needs --random"),
