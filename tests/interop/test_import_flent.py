@@ -189,6 +189,15 @@ def test_long_intervals_one_after_the_other_are_long_round_trips(tmp_path: Path)
     assert run.metrics["rtt.lost"] == 0
 
 
+def test_no_round_trip_is_longer_than_its_interval(tmp_path: Path) -> None:
+    """Netperf rounds rates to two decimals: one transaction in 3.4 s is 0.29 a second, whose inverse is 3.45 s."""
+    idle = [each for each in transactions(25.0) if each["t"] <= START_S + DELAY_S]
+    slow = [{"t": START_S + DELAY_S + 3.4 * n, "dur": 3.4, "val": 1000 / 0.29} for n in range(1, 5)]
+    made = content("rrul", {"Ping (ms) UDP EF": [*idle, *slow], "TCP download BE": rates(8)})
+    for each in (made, before_version_4(made, 3)):
+        assert imported(tmp_path, each).metrics["rtt.max_ms"] == pytest.approx(3400)
+
+
 def test_an_interval_without_a_transaction_is_not_answered(tmp_path: Path) -> None:
     made = before_version_4(content("rrul", {"Ping (ms) UDP EF": transactions(25.0), "TCP download BE": rates(8)}), 3)
     made["raw_values"]["Ping (ms) UDP EF"][50]["val"] = 0

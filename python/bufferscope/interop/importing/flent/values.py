@@ -41,7 +41,7 @@ def probes(file: DataFile, series: Series) -> list[Probe]:
         in_transactions = counts_transactions_in_results(series, file)
     if in_transactions:
         raw = [(t_ns, _as_milliseconds(each)) for t_ns, each in raw]
-    raw = _without_stalls(raw, file.step_ns)
+    raw = _without_stalls([(t_ns, _within_interval(each)) for t_ns, each in raw], file.step_ns)
     budget.current().records(len(raw))
     numbered = [whole(each.get("seq")) for _, each in raw]
     known = [seq for seq in numbered if seq is not None]
@@ -57,6 +57,15 @@ def _as_milliseconds(each: Mapping[str, object]) -> Mapping[str, object]:
     if rate is None:
         return {}
     return {**each, "val": 1000 / rate} if rate > 0 else {**each, "lost": True}
+
+
+def _within_interval(each: Mapping[str, object]) -> Mapping[str, object]:
+    """A mean time of transactions, which is no longer than the interval in which they were made.
+
+    Netperf rounds rates to two decimals: one transaction in 42.4 s is 0.02 a second, whose inverse is 50 s.
+    """
+    mean_ms, dur_ns = number(each.get("val")), nanoseconds(each.get("dur"))
+    return {**each, "val": min(mean_ms, dur_ns / 1e6)} if mean_ms is not None and dur_ns else each
 
 
 def _without_stalls(raw: Raw, step_ns: int) -> Raw:
