@@ -176,6 +176,7 @@ mod tests {
     use super::*;
     use crate::network::packet::{Body, Echo, EchoKind, Header};
     use crate::network::qdisc::Attachment;
+    use crate::network::qdisc::testing::strict_red;
     use crate::network::traffic_class::{Ecn, TrafficClass};
 
     const SECOND: u64 = 1_000_000_000;
@@ -306,21 +307,8 @@ mod tests {
     fn a_queue_learns_how_long_the_link_was_idle() {
         // RED drops every packet once its average has risen above `max`. After ten idle seconds, the average is low
         // again.
-        let red = scenario::Red {
-            limit_bytes: 100_000,
-            min_bytes: 2000,
-            max_bytes: 4000,
-            avpkt_bytes: 1000,
-            burst_packets: 3,
-            probability: 0.02,
-            bandwidth_bps: 10_000_000,
-            ecn: false,
-            harddrop: false,
-            nodrop: false,
-            adaptive: false,
-        };
         let (mut pool, mut qdisc_events) = (Pool::new(), QdiscEvents::default());
-        let mut port = port(scenario::Qdisc::Red(red));
+        let mut port = port(strict_red());
         for _ in 0..20 {
             offer(&mut port, 0, &mut pool, &mut qdisc_events);
         }

@@ -16,7 +16,7 @@ pub(crate) mod layer;
 mod shared;
 pub(crate) mod stacked;
 #[cfg(test)]
-mod testing;
+pub(in crate::network) mod testing;
 #[cfg(test)]
 mod tests;
 

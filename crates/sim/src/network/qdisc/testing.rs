@@ -198,6 +198,23 @@ fn qdisc(parameters: &scenario::Qdisc) -> Qdisc {
     Qdisc::new(parameters, attachment(0)).expect("Linux takes these parameters")
 }
 
+/// RED whose average exceeds `max` after a few packets. Then it drops every packet.
+pub(in crate::network) fn strict_red() -> scenario::Qdisc {
+    scenario::Qdisc::Red(scenario::Red {
+        limit_bytes: 100_000,
+        min_bytes: 2000,
+        max_bytes: 4000,
+        avpkt_bytes: 1000,
+        burst_packets: 3,
+        probability: 0.02,
+        bandwidth_bps: 10_000_000,
+        ecn: false,
+        harddrop: false,
+        nodrop: false,
+        adaptive: false,
+    })
+}
+
 /// The first port of the first node.
 pub(super) fn attachment(now_ns: u64) -> Attachment {
     Attachment { port: 0, node: 0, encapsulation: Encapsulation::adding(OVERHEAD_BYTES), seed: 1, now_ns }

@@ -2,7 +2,7 @@ use bufferscope_scenario::sizes::MSS_BYTES;
 
 use super::*;
 use crate::network::qdisc::Qdisc;
-use crate::network::qdisc::testing::{Bench, FRAME, Flow, MS, attachment, segment};
+use crate::network::qdisc::testing::{Bench, FRAME, Flow, MS, attachment, segment, strict_red};
 use crate::network::traffic_class::{Ecn, TrafficClass};
 
 /// 10 Mbit/s: a frame of 1514 bytes lasts 1,211,200 ns.
@@ -216,7 +216,7 @@ fn choke() -> scenario::Choke {
 /// begin the idle time in which their averages age.
 #[test]
 fn averages_do_not_age_inside_the_filter() {
-    let red = red();
+    let red = strict_red();
     let choke = scenario::Qdisc::Choke(scenario::Choke { min_packets: 2, max_packets: 4, burst_packets: 3, ..choke() });
     let prio = |inner: &scenario::Qdisc| {
         let bands = scenario::Prio {
@@ -252,27 +252,10 @@ fn averages_do_not_age_inside_the_filter() {
     }
 }
 
-/// RED with an average that a few packets bring above its thresholds. Then it drops every packet.
-fn red() -> scenario::Qdisc {
-    scenario::Qdisc::Red(scenario::Red {
-        limit_bytes: 100_000,
-        min_bytes: 2000,
-        max_bytes: 4000,
-        avpkt_bytes: 1000,
-        burst_packets: 3,
-        probability: 0.02,
-        bandwidth_bps: 10_000_000,
-        ecn: false,
-        harddrop: false,
-        nodrop: false,
-        adaptive: false,
-    })
-}
-
 /// `tbf_segment` returns `NET_XMIT_DROP` for segments of which none is queued, whatever the inner discipline returns.
 #[test]
 fn segments_that_the_inner_discipline_refuses_were_dropped() {
-    let parameters = scenario::Tbf { inner: Some(Box::new(red())), ..parameters() };
+    let parameters = scenario::Tbf { inner: Some(Box::new(strict_red())), ..parameters() };
     let mut qdisc = Qdisc::new(&scenario::Qdisc::Tbf(parameters), attachment(0)).unwrap();
     let (mut pool, mut events) = (Pool::new(), QdiscEvents::default());
     let mut arrive = |segments: u32| {
