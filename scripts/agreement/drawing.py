@@ -10,8 +10,8 @@ impaired wire. The ranges are those of paths and settings that people have, and 
 - Packets wait up to 0.1 ms on their way to the bottleneck, as where a host coalesces interrupts. Without that, a few
   microseconds, which a guest's host needs for a packet and a simulated host does not, can decide for a whole run which
   packets meet a full queue (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
-- The guest's wire below a ring charges every packet the time of a full one (docs/guest.md). So only full packets cross
-  a ring.
+- The guest's wire below a ring charges every packet the time of a full one (docs/guest.md). So pings that
+  cross a ring are full, as data are. Handshakes are not.
 - What the kernel engines do not have is left out: some congestion controls and disciplines, Netalyzr's test, PTM, and
   offload over a ring.
 """
