@@ -239,10 +239,16 @@ async fn phases_without_end_do_not_make_threads_without_end() {
             let mut answer = [0];
             let _ = tokio::time::timeout(PATIENCE, stream.read(&mut answer)).await.expect("an answer");
             held.push(stream);
-            most = most.max(server.uses()[1]);
+            // A thread that is no longer counted takes a moment to end.
+            let within = || {
+                let uses = server.uses()[1];
+                most = most.max(uses);
+                uses <= threads + 3 * FLOWS
+            };
+            crate::common::until("there are at most three threads for each flow", within).await;
         }
     }
-    assert!(most > threads && most <= threads + 3 * FLOWS, "{most} threads, {threads} before");
+    assert!(most > threads, "{most} threads, {threads} before");
     drop(control);
     crate::common::until("the threads have ended", || server.uses()[1] == threads).await;
 }
