@@ -278,8 +278,11 @@ impl Endpoint {
     /// acknowledgement if no data carried it.
     fn on_established(&mut self, now_ns: u64, segment: &Segment, ecn: Ecn, out: &mut dyn Egress) {
         let round_trip = self.round_trip();
-        if self.receiver.accepts(now_ns, segment, round_trip) {
+        if self.receiver.accepts(now_ns, segment, round_trip, |segment| self.sender.is_repeated(segment)) {
             let finished_before = self.receiver.is_finished();
+            if !self.sender.is_old(segment) {
+                self.receiver.note_clock(segment);
+            }
             self.sender.on_ack(segment, &mut Output { now_ns, receiver: &mut self.receiver, out });
             if segment.len > 0 && self.receiver.owes_before(segment, ecn) {
                 self.send_ack(now_ns, out);

@@ -217,7 +217,7 @@ impl Net {
             let Reverse((_, number, to)) = self.transit.arrivals.pop().unwrap();
             let (segment, ecn) = self.transit.on_the_way.remove(&number).unwrap();
             self.pipes[1 - to].delivered.push((next_ns, segment));
-            self.witnesses[to].on_delivery(&segment);
+            self.witnesses[to].on_delivery(&segment, &self.ends[to]);
             self.act(to, |end, now_ns, out| end.on_segment(now_ns, &segment, ecn, out));
         } else {
             let who = (0..2).find(|&i| self.ends[i].deadline() == Some(next_ns)).unwrap();

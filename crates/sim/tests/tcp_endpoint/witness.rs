@@ -20,6 +20,10 @@ pub(crate) struct Witness {
     burst: Burst,
     /// The tail loss probe that went beyond the window is not answered until this is acknowledged.
     probed_until: u64,
+    /// The last acknowledgement that it sent.
+    acked: u64,
+    /// The newest clock of the peer that is to be echoed (RFC 7323, section 4.3).
+    newest_clock: u32,
 }
 
 /// Segments with payload or a FIN.
@@ -33,7 +37,10 @@ struct Burst {
 }
 
 impl Witness {
-    pub(crate) fn on_delivery(&mut self, segment: &Segment) {
+    pub(crate) fn on_delivery(&mut self, segment: &Segment, end: &Endpoint) {
+        if self.is_old_duplicate(segment, end) {
+            return;
+        }
         if segment.flags.contains(Flags::ACK) {
             self.edge = self.edge.max(segment.ack + u64::from(segment.window_bytes));
         }
@@ -51,12 +58,24 @@ impl Witness {
         self.delivered.insert(start, end);
     }
 
+    /// Whether the segment has payload or a FIN and a clock that is more than 1 ms older than the newest
+    /// (PAWS: RFC 7323, section 5.3).
+    fn is_old_duplicate(&mut self, segment: &Segment, end: &Endpoint) -> bool {
+        let is_old = segment.ts_val + 1 < self.newest_clock;
+        let una = 1 + end.acked_bytes();
+        if !is_old && segment.seq <= self.acked && segment.ack >= una && segment.end() >= self.acked {
+            self.newest_clock = self.newest_clock.max(segment.ts_val);
+        }
+        is_old && segment.end() > segment.seq
+    }
+
     /// Whether the segment was sent before.
     pub(crate) fn knows(&self, segment: &Segment) -> bool {
         segment.end() > segment.seq && segment.seq < self.nxt
     }
 
     pub(crate) fn on_sent(&mut self, segment: &Segment) {
+        self.acked = segment.ack;
         if segment.end() > self.nxt {
             assert_eq!(segment.seq, self.nxt, "new data follows what was sent");
             assert!(segment.flags.syn() || segment.end() <= self.edge, "beyond the window: {segment:?}, {}", self.edge);

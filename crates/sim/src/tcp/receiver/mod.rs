@@ -1,6 +1,6 @@
 //! The half of an endpoint that receives data (the kernel's `tcp_data_queue`). It tracks which data has arrived
-//! ([`reassembly`]), how much more may arrive ([`window`]), when to acknowledge ([`delayed_ack`], [`compression`]), and
-//! which ECN marks arrived ([`ecn`]).
+//! ([`reassembly`]), how much more may arrive ([`window`]), which segments are acceptable ([`validation`]), when to
+//! acknowledge ([`delayed_ack`], [`compression`]), and which ECN marks arrived ([`ecn`]).
 //!
 //! The application reads all in-order data at once. Such data occupies the buffer only in the moment in which an
 //! acknowledgement is sent that does not wait for the application.
@@ -10,10 +10,12 @@ mod delayed_ack;
 pub(crate) mod ecn;
 mod memory;
 mod reassembly;
+mod validation;
 mod window;
 
 use super::config::{Config, Role};
 use super::ecn::Mode;
+use super::timestamps;
 use crate::network::segment::{Flags, SackBlocks, Segment};
 use crate::network::traffic_class::Ecn;
 use delayed_ack::{DelayedAck, Pace, Urgency};
@@ -42,6 +44,8 @@ pub(crate) struct Receiver {
     ts_recent: u32,
     /// The last acknowledgement sent (Last.ACK.sent).
     acked: u64,
+    /// When an invalid segment without payload was last answered.
+    answered_invalid_ns: Option<u64>,
     echo: Echo,
 }
 
@@ -87,6 +91,7 @@ impl Receiver {
             fin_end: None,
             ts_recent: 0,
             acked: 0,
+            answered_invalid_ns: None,
             echo: Echo::default(),
         }
     }
@@ -107,6 +112,15 @@ impl Receiver {
         self.ts_recent
     }
 
+    /// Notes the peer's clock by an acceptable segment, before anything is sent for it (RFC 7323, section 4.3;
+    /// `tcp_replace_ts_recent`).
+    #[inline]
+    pub(crate) fn note_clock(&mut self, segment: &Segment) {
+        if segment.seq <= self.acked && !timestamps::is_before(segment.ts_val, self.ts_recent) {
+            self.ts_recent = segment.ts_val;
+        }
+    }
+
     /// The handshake is complete.
     pub(crate) fn establish(&mut self, now_ns: u64, ecn: Mode, of_syn_ack: Option<Ecn>) {
         self.echo.establish(ecn, of_syn_ack);
@@ -121,22 +135,6 @@ impl Receiver {
     /// Whether everything has arrived up to and including the peer's FIN.
     pub(crate) fn is_finished(&self) -> bool {
         self.fin_end.is_some_and(|end| self.reassembly.next() >= end)
-    }
-
-    /// Whether the segment lies in the window (RFC 9293, section 3.10.7.4, first check). If not, it is dropped, and an
-    /// acknowledgement is now owed.
-    pub(crate) fn accepts(&mut self, now_ns: u64, segment: &Segment, round_trip: RoundTrip) -> bool {
-        let next = self.reassembly.next();
-        if segment.end() >= self.acked && segment.seq <= next + self.window.offered(next) {
-            return true;
-        }
-        if segment.end() > segment.seq && segment.end() <= next {
-            self.reassembly.report_duplicate(segment.seq, segment.end());
-        }
-        let pace = self.pace(round_trip);
-        self.delayed.hurry(pace);
-        self.delayed.owe(now_ns, Urgency::AtOnce, pace);
-        false
     }
 
     /// Whether a pending acknowledgement must be sent before this segment, with this codepoint, is processed. It must
@@ -155,9 +153,6 @@ impl Receiver {
 
     /// Processes the payload and FIN of an acceptable segment.
     pub(crate) fn on_segment(&mut self, now_ns: u64, segment: &Segment, ecn: Ecn, round_trip: RoundTrip) {
-        if segment.seq <= self.acked {
-            self.ts_recent = segment.ts_val;
-        }
         let marks = self.echo.on_packet(segment, ecn);
         if segment.end() == segment.seq {
             return;
@@ -296,11 +291,11 @@ impl Receiver {
 mod tests {
     use super::*;
 
-    const MS: u64 = 1_000_000;
-    const ROUND_TRIP: RoundTrip = RoundTrip { srtt_ns: Some(20 * MS), rto_ns: 220 * MS };
+    pub(super) const MS: u64 = 1_000_000;
+    pub(super) const ROUND_TRIP: RoundTrip = RoundTrip { srtt_ns: Some(20 * MS), rto_ns: 220 * MS };
 
     /// A receiver with the window fully open, after its quick acknowledgements.
-    fn receiver() -> Receiver {
+    pub(super) fn receiver() -> Receiver {
         let config = Config { rmem_default_bytes: 100_000, rmem_max_bytes: 100_000, ..Config::default() };
         let mut receiver = Receiver::new(&config, Role::Server);
         receiver.acked = AFTER_SYN;
@@ -319,7 +314,8 @@ mod tests {
         let seq = 1 + n * u64::from(len);
         let sack = SackBlocks::NONE;
         let segment = Segment { seq, ack: 1, len, window_bytes: 0, ts_val, ts_ecr: 1, sack, flags: Flags::ACK };
-        assert!(receiver.accepts(at_ms * MS, &segment, ROUND_TRIP));
+        assert!(receiver.accepts(at_ms * MS, &segment, ROUND_TRIP, |_| false));
+        receiver.note_clock(&segment);
         receiver.on_segment(at_ms * MS, &segment, Ecn::NotEct, ROUND_TRIP);
     }
 

@@ -32,7 +32,7 @@ impl Sender {
         }
         let mut summary = AckSummary::of(segment, self.una);
         self.delivery.begin();
-        if segment.ack < self.una {
+        if self.is_old(segment) {
             return self.on_old_ack(segment, summary, output);
         }
         if summary.advanced {
@@ -103,12 +103,28 @@ impl Sender {
         }
     }
 
+    /// Whether a later acknowledgement has arrived already.
+    #[inline]
+    pub(crate) fn is_old(&self, segment: &Segment) -> bool {
+        segment.ack < self.una
+    }
+
+    /// Whether a segment acknowledges what is acknowledged already, and does not change the peer's window.
+    pub(crate) fn is_repeated(&self, segment: &Segment) -> bool {
+        segment.ack == self.una && !self.updates_peer_window(segment)
+    }
+
+    /// Whether the peer's window is what this segment says (`tcp_may_update_window`).
+    fn updates_peer_window(&self, segment: &Segment) -> bool {
+        let bytes = u64::from(segment.window_bytes);
+        let newer = segment.ack > self.una || segment.seq > self.peer.updated_by;
+        newer || (segment.seq == self.peer.updated_by && (bytes > self.peer.bytes || bytes == 0))
+    }
+
     /// Updates the peer's window (RFC 9293, section 3.10.7.4, "ESTABLISHED STATE"; `tcp_ack_update_window`).
     fn update_peer_window(&mut self, now_ns: u64, segment: &Segment, summary: &mut AckSummary) {
         let bytes = u64::from(segment.window_bytes);
-        let newer = segment.ack > self.una || segment.seq > self.peer.updated_by;
-        let changed = segment.seq == self.peer.updated_by && (bytes > self.peer.bytes || bytes == 0);
-        let updates = newer || changed;
+        let updates = self.updates_peer_window(segment);
         summary.repeats = segment.len == 0 && !updates && !summary.advanced;
         if updates {
             let differs = bytes != self.peer.bytes;
