@@ -10,7 +10,7 @@ use bufferscope_programs::{Uniform, scramble};
 use bufferscope_scenario::FlowMode;
 
 use super::cobalt::{Cobalt, Parameters};
-use super::rotation::{Hosts, Rotation, rounded};
+use super::rotation::{Hosts, Rotation, rounded, window};
 use crate::network::packet::Header;
 use crate::network::pool::Fifo;
 use crate::random::Random;
@@ -91,7 +91,7 @@ pub(super) struct Flows {
     salt: u64,
 }
 
-/// Random numbers of 16 bits by which shares are rounded, four of each that is drawn.
+/// Random numbers of 16 bits to round shares, four of each that is drawn.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Dithers {
     bits: u64,
@@ -127,13 +127,13 @@ impl Isolation {
 
 impl Dithers {
     #[inline]
-    fn next(&mut self, random: &mut Random) -> u32 {
+    fn next(&mut self, random: &mut Random) -> i16 {
         if self.left == 0 {
             *self = Self { bits: random.bits(), left: 4 };
         }
-        let dither = self.bits as u16;
+        let dither = self.bits as i16;
         *self = Self { bits: self.bits >> 16, left: self.left - 1 };
-        dither.into()
+        dither
     }
 }
 
@@ -331,9 +331,9 @@ impl Flows {
             if deficit > 0 {
                 return Some(taken.into());
             }
-            old.put_back(deficit, &mut share);
+            old.put_back(deficit, |hosts| rounded(share(hosts), dithers.next(random)));
         }
-        let (next, deficit) = old.turn(share, || dithers.next(random))?;
+        let (next, deficit) = old.turn(share, || window(dithers.next(random)))?;
         flows[usize::from(next)].deficit = deficit;
         Some(next.into())
     }

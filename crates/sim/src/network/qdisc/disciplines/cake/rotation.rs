@@ -2,26 +2,26 @@
 //! `net/sched/sch_cake.c`).
 //!
 //! A host's quantum is divided among its flows, so in Linux all of them get their turns for about every packet. Here,
-//! up to [`MOST_MEMBERS`] flows that follow one another form a bundle. While none of them may send, a bundle gets its
-//! shares at once: it notes them for each pair of hosts, because the flows between the same two hosts have the same
-//! share. Flows are visited one by one only in the bundle with the flow whose turn it is. The result is the same as
-//! with individual visits.
+//! up to [`MOST_MEMBERS`] flows that follow one another form a bundle. While none of them may send, a bundle between the
+//! same two hosts only counts for each flow how often its share was rounded up, for eight flows with one instruction.
+//! The result is the same as with individual visits.
 //!
 //! A lap is one pass through the list, from a mark that does not move. New members go behind the flow that was visited last.
 //!
-//! Departs: one random number rounds all shares of a lap, where the kernel draws one for each. A flow gets one share in a
-//! lap, so the shares of each flow are as random as in the kernel, and independent of one another. Those of different flows
-//! are not.
+//! Departs: the kernel draws a random number for each share that it rounds. Here, one random number chooses a window of a
+//! table of such numbers, which has one for each flow of a bundle.
 
-/// Most flows in a bundle. A packet requires visits to about this many flows, and to all bundles.
+/// Most flows in a bundle.
 const MOST_MEMBERS: usize = 32;
 /// Neighbouring bundles with at most this many members in total are merged.
 const MERGED_MEMBERS: usize = MOST_MEMBERS * 3 / 4;
-/// Most pairs of hosts in a bundle.
-const MOST_PAIRS: usize = 4;
 
 /// Rows of a flow in the tables of sending and receiving hosts.
 pub(super) type Hosts = [u16; 2];
+
+/// Random numbers by which the shares of a bundle's flows are rounded, in 65536ths of a byte, less 32768: with a sign,
+/// because processors compare those.
+pub(super) type Dithers = [i16; MOST_MEMBERS];
 
 /// The old flows, in order.
 #[derive(Debug)]
@@ -35,8 +35,6 @@ pub(super) struct Rotation {
     is_taken: bool,
     /// No flow of the bundle that has been visited in this lap has a deficit above this.
     most_visited: i32,
-    /// The random number by which shares are rounded in this lap, in 65536ths of a byte.
-    dither: u32,
 }
 
 /// Flows that follow one another.
@@ -44,33 +42,29 @@ pub(super) struct Rotation {
 struct Bundle {
     /// No member that is still to be visited in this lap has a deficit above this.
     most: i32,
-    pairs_used: usize,
-    pairs: [Pair; MOST_PAIRS],
+    /// The hosts of all members; `None` if they differ.
+    same_hosts: Option<Hosts>,
+    /// The members' deficits, without what was given in `laps`.
+    deficits: Vec<i32>,
     members: Vec<Member>,
-}
-
-/// A pair of hosts.
-#[derive(Clone, Copy, Debug, Default)]
-struct Pair {
-    hosts: Hosts,
-    /// What has been added to the deficit of each of its flows. In a long run this wraps, and so do the members' deficits
-    /// without it; the sums don't.
+    /// Number of laps in which all members got shares that are not in their deficits yet.
+    laps: u16,
+    /// The sum of these shares, each rounded down.
     given: i32,
+    /// How often the share of each member was rounded up in these laps.
+    rounded_up: [u16; MOST_MEMBERS],
 }
 
 /// A flow.
 #[derive(Clone, Copy, Debug)]
 struct Member {
-    /// Its deficit without the shares that the bundle has given to the pair.
-    deficit: i32,
     flow: u16,
-    /// Its index among the pairs.
-    pair: u16,
+    hosts: Hosts,
 }
 
 impl Rotation {
     pub(super) fn new() -> Self {
-        Self { bundles: Vec::new(), bundle: 0, member: 0, is_taken: false, most_visited: i32::MIN, dither: 0 }
+        Self { bundles: Vec::new(), bundle: 0, member: 0, is_taken: false, most_visited: i32::MIN }
     }
 
     /// The flow whose turn it is, if it has been [taken](Self::turn).
@@ -81,12 +75,10 @@ impl Rotation {
 
     /// The flow that was taken has used up its deficit. It gets its share of this lap, and goes to the end.
     #[inline]
-    pub(super) fn put_back(&mut self, deficit: i32, scaled_share: impl FnOnce(Hosts) -> u32) {
+    pub(super) fn put_back(&mut self, deficit: i32, share: impl FnOnce(Hosts) -> i32) {
         let bundle = &mut self.bundles[self.bundle];
-        let member = &mut bundle.members[self.member];
-        let pair = &bundle.pairs[usize::from(member.pair)];
-        let deficit = deficit + rounded(scaled_share(pair.hosts), self.dither);
-        member.deficit = deficit.wrapping_sub(pair.given);
+        let deficit = deficit + share(bundle.members[self.member].hosts);
+        bundle.deficits[self.member] = deficit;
         self.most_visited = self.most_visited.max(deficit);
         self.member += 1;
         self.is_taken = false;
@@ -95,9 +87,9 @@ impl Rotation {
     /// The flow that was taken leaves.
     pub(super) fn remove_taken(&mut self) {
         self.is_taken = false;
-        let members = &mut self.bundles[self.bundle].members;
-        members.remove(self.member);
-        if members.is_empty() {
+        let bundle = &mut self.bundles[self.bundle];
+        bundle.remove(self.member);
+        if bundle.members.is_empty() {
             self.bundles.remove(self.bundle);
         } else {
             self.merge(self.bundle);
@@ -108,12 +100,13 @@ impl Rotation {
     }
 
     /// Takes the next flow that may send, with its deficit; `None` if there is no flow. The others get shares of the quantum
-    /// of their hosts: the argument is what that is in 65536ths of a byte. None may be taken.
+    /// of their hosts: `scaled_share` is what that is in 65536ths of a byte. `dithers` draws the numbers that round it. No flow
+    /// may be taken already.
     #[inline]
     pub(super) fn turn(
         &mut self,
         mut scaled_share: impl FnMut(Hosts) -> u32,
-        mut dither: impl FnMut() -> u32,
+        mut dithers: impl FnMut() -> &'static Dithers,
     ) -> Option<(u16, i32)> {
         debug_assert!(!self.is_taken);
         if self.bundles.is_empty() {
@@ -121,18 +114,21 @@ impl Rotation {
         }
         loop {
             let Some(bundle) = self.bundles.get_mut(self.bundle) else {
-                (self.bundle, self.member, self.dither) = (0, 0, dither());
+                (self.bundle, self.member) = (0, 0);
                 continue;
             };
-            let share = |hosts| rounded(scaled_share(hosts), self.dither);
+            let dithers = dithers();
             if self.member == 0 && bundle.most <= 0 {
-                bundle.give(share);
+                bundle.give_all(dithers, &mut scaled_share);
             } else {
+                bundle.settle();
                 let most_visited = if self.member == 0 { i32::MIN } else { self.most_visited };
-                (self.member, self.most_visited) = bundle.visit(self.member, most_visited, share);
-                if let Some(member) = bundle.members.get(self.member) {
+                let next = bundle.next_to_send(self.member);
+                let given = bundle.give(self.member..next, dithers, &mut scaled_share);
+                (self.member, self.most_visited) = (next, most_visited.max(given));
+                if let Some(member) = bundle.members.get(next) {
                     self.is_taken = true;
-                    return Some((member.flow, bundle.deficit(member)));
+                    return Some((member.flow, bundle.deficits[next]));
                 }
                 bundle.most = self.most_visited;
             }
@@ -148,61 +144,37 @@ impl Rotation {
                 Some(previous) if self.member == 0 => (previous, self.bundles[previous].members.len()),
                 _ => (self.bundle, self.member),
             };
-            let Some(found) = self.bundles.get_mut(bundle) else {
-                return self.append_alone(bundle, flow, hosts, deficit);
-            };
-            if found.members.len() == MOST_MEMBERS {
-                self.split(bundle, MOST_MEMBERS / 2);
-            } else if found.insert(member, flow, hosts, deficit) {
-                if bundle == self.bundle {
-                    self.most_visited = if member == 0 { deficit } else { self.most_visited.max(deficit) };
-                    self.member += 1;
+            match self.bundles.get_mut(bundle) {
+                None => self.bundles.push(Bundle::new()),
+                Some(found) if found.members.len() == MOST_MEMBERS => self.split(bundle, MOST_MEMBERS / 2),
+                Some(found) => {
+                    found.insert(member, Member { flow, hosts }, deficit);
+                    if bundle == self.bundle {
+                        self.most_visited = if member == 0 { deficit } else { self.most_visited.max(deficit) };
+                        self.member += 1;
+                    }
+                    return;
                 }
-                return;
-            } else if member == 0 {
-                return self.append_alone(bundle, flow, hosts, deficit);
-            } else if member == found.members.len() {
-                return self.append_alone(bundle + 1, flow, hosts, deficit);
-            } else {
-                self.split(bundle, member);
             }
         }
     }
 
-    /// Puts a flow into a bundle of its own, which is visited in the next lap.
-    fn append_alone(&mut self, bundle: usize, flow: u16, hosts: Hosts, deficit: i32) {
-        let mut alone =
-            Bundle { most: i32::MIN, pairs_used: 0, pairs: [Pair::default(); MOST_PAIRS], members: Vec::new() };
-        alone.insert(0, flow, hosts, deficit);
-        if self.member > 0 {
-            self.bundles[self.bundle].most = self.most_visited;
-        }
-        self.bundles.insert(bundle, alone);
-        (self.bundle, self.member) = (bundle + 1, 0);
-    }
-
     /// The hosts of a flow have changed, because another flow uses its queue now.
     pub(super) fn change_hosts(&mut self, flow: u16, hosts: Hosts) {
-        let index =
-            |(index, bundle): (usize, &Bundle)| Some((index, bundle.members.iter().position(|m| m.flow == flow)?));
-        let Some((bundle, member)) = self.bundles.iter().enumerate().find_map(index) else { return };
-        if self.bundles[bundle].change_hosts(member, hosts) {
-            return;
+        for bundle in &mut self.bundles {
+            if let Some(member) = bundle.members.iter_mut().find(|member| member.flow == flow) {
+                member.hosts = hosts;
+                bundle.settle();
+                bundle.compare_hosts();
+                return;
+            }
         }
-        // It gets a bundle of its own.
-        if member + 1 < self.bundles[bundle].members.len() {
-            self.split(bundle, member + 1);
-        }
-        if member > 0 {
-            self.split(bundle, member);
-        }
-        self.bundles[bundle + usize::from(member > 0)].change_hosts(0, hosts);
     }
 
     /// Makes two bundles of one, the second from this member on.
     fn split(&mut self, bundle: usize, member: usize) {
         let first = &mut self.bundles[bundle];
-        let second = Bundle { members: first.members.split_off(member), ..*first };
+        let second = first.split_off(member);
         if self.bundle == bundle && self.member >= member {
             first.most = self.most_visited;
             (self.bundle, self.member) = (bundle + 1, self.member - member);
@@ -218,9 +190,10 @@ impl Rotation {
             return;
         };
         let (before, most) = (first.members.len(), first.most);
-        if before + second.members.len() > MERGED_MEMBERS || !first.take_in(second) {
+        if before + second.members.len() > MERGED_MEMBERS {
             return;
         }
+        first.take_in(second);
         if self.bundle == bundle + 1 {
             // The members of the first have been visited.
             self.most_visited = if self.member == 0 { most } else { self.most_visited.max(most) };
@@ -233,112 +206,170 @@ impl Rotation {
 }
 
 impl Bundle {
-    /// None of the flows may send: all get their shares.
-    #[inline]
-    fn give(&mut self, mut share: impl FnMut(Hosts) -> i32) {
-        let mut largest = 0;
-        for pair in &mut self.pairs[..self.pairs_used] {
-            let share = share(pair.hosts);
-            pair.given = pair.given.wrapping_add(share);
-            largest = largest.max(share);
+    fn new() -> Self {
+        Self {
+            most: i32::MIN,
+            same_hosts: None,
+            deficits: Vec::with_capacity(MOST_MEMBERS),
+            members: Vec::with_capacity(MOST_MEMBERS),
+            laps: 0,
+            given: 0,
+            rounded_up: [0; MOST_MEMBERS],
         }
-        self.most += largest;
     }
 
-    /// Gives shares to the flows from this one on, until one may send, or to all of them. Returns the index of that
-    /// one, and what no flow in front of it exceeds.
+    /// Gives all members their shares. None of them may send.
     #[inline]
-    fn visit(&mut self, from: usize, mut most_visited: i32, mut share: impl FnMut(Hosts) -> i32) -> (usize, i32) {
-        let mut at = from;
-        let mut pass = |member: &mut Member, given: i32, share: i32| {
-            let deficit = member.deficit.wrapping_add(given);
-            let may_send = deficit > 0;
-            if !may_send {
-                member.deficit = member.deficit.wrapping_add(share);
-                most_visited = most_visited.max(deficit + share);
-                at += 1;
-            }
-            may_send
+    fn give_all(&mut self, dithers: &Dithers, scaled_share: &mut impl FnMut(Hosts) -> u32) {
+        let Some(hosts) = self.same_hosts else {
+            self.most = self.give(0..self.members.len(), dithers, scaled_share);
+            return;
         };
-        if let [Pair { hosts, given }] = self.pairs[..self.pairs_used] {
-            let share = share(hosts);
-            self.members[from..].iter_mut().any(|member| pass(member, given, share));
-        } else {
-            let mut shares = [0; MOST_PAIRS];
-            for (share_of, pair) in shares.iter_mut().zip(&self.pairs[..self.pairs_used]) {
-                *share_of = share(pair.hosts);
+        let scaled = scaled_share(hosts);
+        // Compared as in `rounded`: the fraction and the dither make a whole byte.
+        let highest = (0x7fff - i32::from(scaled as u16)) as i16;
+        for (count, dither) in self.rounded_up.iter_mut().zip(dithers) {
+            *count += u16::from(*dither > highest);
+        }
+        let whole = (scaled >> 16) as i32;
+        self.laps += 1;
+        self.given += whole;
+        self.most += whole + 1;
+        if self.most > 0 || self.laps == u16::MAX {
+            self.settle();
+            self.most = self.deficits.iter().copied().max().unwrap_or(i32::MIN);
+        }
+    }
+
+    /// Adds to the deficits what the members were given in all laps.
+    #[inline]
+    fn settle(&mut self) {
+        if self.laps == 0 {
+            return;
+        }
+        for (deficit, count) in self.deficits.iter_mut().zip(&self.rounded_up) {
+            *deficit += self.given + i32::from(*count);
+        }
+        (self.laps, self.given, self.rounded_up) = (0, 0, [0; MOST_MEMBERS]);
+    }
+
+    /// Gives these members their shares. Returns the largest of their deficits.
+    #[inline]
+    fn give(
+        &mut self,
+        members: std::ops::Range<usize>,
+        dithers: &Dithers,
+        scaled_share: &mut impl FnMut(Hosts) -> u32,
+    ) -> i32 {
+        let mut most = i32::MIN;
+        let deficits = &mut self.deficits[members.clone()];
+        if let Some(hosts) = self.same_hosts {
+            let scaled = scaled_share(hosts);
+            for (deficit, dither) in deficits.iter_mut().zip(dithers) {
+                *deficit += rounded(scaled, *dither);
+                most = most.max(*deficit);
             }
-            let due = &mut self.members[from..];
-            due.iter_mut().any(|member| {
-                let pair = usize::from(member.pair);
-                pass(member, self.pairs[pair].given, shares[pair])
-            });
+        } else {
+            for ((deficit, dither), member) in deficits.iter_mut().zip(dithers).zip(&self.members[members]) {
+                *deficit += rounded(scaled_share(member.hosts), *dither);
+                most = most.max(*deficit);
+            }
         }
-        (at, most_visited)
+        most
     }
 
-    /// The deficit of a member.
+    /// The first member from this one on that may send, or else the number of members.
     #[inline]
-    fn deficit(&self, member: &Member) -> i32 {
-        member.deficit.wrapping_add(self.pairs[usize::from(member.pair)].given)
+    fn next_to_send(&self, from: usize) -> usize {
+        self.deficits[from..].iter().position(|deficit| *deficit > 0).map_or(self.members.len(), |more| from + more)
     }
 
-    /// Puts a flow at this index. Returns false if there would be too many pairs of hosts.
-    #[inline]
-    fn insert(&mut self, at: usize, flow: u16, hosts: Hosts, deficit: i32) -> bool {
-        let Some(member) = self.member(flow, hosts, deficit) else { return false };
-        self.members.insert(at, member);
-        true
-    }
-
-    /// A flow as a member. `None` if there would be too many pairs of hosts.
-    #[inline]
-    fn member(&mut self, flow: u16, hosts: Hosts, deficit: i32) -> Option<Member> {
-        let pair = self.pair(hosts)?;
+    fn insert(&mut self, at: usize, member: Member, deficit: i32) {
+        self.settle();
+        self.same_hosts = match self.same_hosts {
+            _ if self.members.is_empty() => Some(member.hosts),
+            same => same.filter(|hosts| *hosts == member.hosts),
+        };
         self.most = self.most.max(deficit);
-        Some(Member { deficit: deficit.wrapping_sub(self.pairs[pair].given), flow, pair: pair as u16 })
+        self.members.insert(at, member);
+        self.deficits.insert(at, deficit);
     }
 
-    /// The index of a pair of hosts, perhaps that of one without flows. `None` if there would be too many.
-    #[inline]
-    fn pair(&mut self, hosts: Hosts) -> Option<usize> {
-        if let Some(known) = self.pairs[..self.pairs_used].iter().position(|pair| pair.hosts == hosts) {
-            return Some(known);
+    fn remove(&mut self, at: usize) {
+        self.settle();
+        self.members.remove(at);
+        self.deficits.remove(at);
+        if self.same_hosts.is_none() {
+            self.compare_hosts();
         }
-        let has_flows = |pair: usize| self.members.iter().any(|member| usize::from(member.pair) == pair);
-        let index = (0..MOST_PAIRS).find(|pair| *pair >= self.pairs_used || !has_flows(*pair))?;
-        self.pairs_used = self.pairs_used.max(index + 1);
-        self.pairs[index] = Pair { hosts, given: 0 };
-        Some(index)
     }
 
-    /// Returns false if there would be too many pairs of hosts.
-    fn change_hosts(&mut self, member: usize, hosts: Hosts) -> bool {
-        let old = self.members[member];
-        let Some(changed) = self.member(old.flow, hosts, self.deficit(&old)) else { return false };
-        self.members[member] = changed;
-        true
+    fn split_off(&mut self, at: usize) -> Self {
+        self.settle();
+        let mut second = Self::new();
+        second.most = self.most;
+        second.members.extend(self.members.drain(at..));
+        second.deficits.extend(self.deficits.drain(at..));
+        self.compare_hosts();
+        second.compare_hosts();
+        second
     }
 
-    /// Takes the flows of the next bundle, or none if there would be too many pairs of hosts.
-    fn take_in(&mut self, next: &Self) -> bool {
-        let before = self.members.len();
-        let fits = next.members.iter().all(|member| {
-            let hosts = next.pairs[usize::from(member.pair)].hosts;
-            self.insert(self.members.len(), member.flow, hosts, next.deficit(member))
-        });
-        if !fits {
-            self.members.truncate(before);
-        }
-        fits
+    /// Takes the flows of the next bundle.
+    fn take_in(&mut self, next: &mut Self) {
+        self.settle();
+        next.settle();
+        self.most = self.most.max(next.most);
+        self.members.append(&mut next.members);
+        self.deficits.append(&mut next.deficits);
+        self.compare_hosts();
+    }
+
+    fn compare_hosts(&mut self) {
+        let first = self.members.first().map(|member| member.hosts);
+        self.same_hosts = first.filter(|first| self.members.iter().all(|member| member.hosts == *first));
     }
 }
 
 /// A share in whole bytes.
 #[inline]
-pub(super) fn rounded(scaled_share: u32, dither: u32) -> i32 {
-    ((scaled_share + dither) >> 16) as i32
+pub(super) fn rounded(scaled_share: u32, dither: i16) -> i32 {
+    ((scaled_share + (i32::from(dither) + 0x8000) as u32) >> 16) as i32
 }
+
+/// The part of the table of random numbers that a number of 16 bits draws.
+#[inline]
+pub(super) fn window(random: i16) -> &'static Dithers {
+    let start = usize::from(random as u16) % NUMBERS;
+    TABLE[start..].first_chunk().expect("the table continues for as many numbers as a window has")
+}
+
+/// How many numbers there are before the table repeats.
+const NUMBERS: usize = 4096;
+
+/// Every sixteenth number of 16 bits in random order, so that their mean is exact. The first are repeated at the end.
+static TABLE: [i16; NUMBERS + MOST_MEMBERS] = {
+    let mut table = [0; NUMBERS + MOST_MEMBERS];
+    let mut at = 0;
+    while at < NUMBERS {
+        table[at] = (at as i32 * 16 + 8 - 0x8000) as i16;
+        at += 1;
+    }
+    // Fisher and Yates, with a linear congruential generator (Knuth, "The Art of Computer Programming", volume 2).
+    let mut state: u64 = 1;
+    while at > 1 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let other = ((state >> 32) as usize * at) >> 32;
+        at -= 1;
+        (table[at], table[other]) = (table[other], table[at]);
+    }
+    let mut at = 0;
+    while at < MOST_MEMBERS {
+        table[NUMBERS + at] = table[at];
+        at += 1;
+    }
+    table
+};
 
 #[cfg(test)]
 mod tests;

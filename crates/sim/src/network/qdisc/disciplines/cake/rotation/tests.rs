@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use proptest::prelude::*;
 
 use super::*;
+use crate::random::{Random, Stream};
+use bufferscope_programs::Uniform;
 
 /// A plain list of flows: a flow that may not send yet gets a share and moves to the end.
 #[derive(Default)]
@@ -12,7 +14,6 @@ struct Plain {
     /// In front, the flow that was taken. `None` is the mark between laps.
     list: VecDeque<Option<(u16, Hosts, i32)>>,
     is_taken: bool,
-    dither: u32,
 }
 
 impl Plain {
@@ -40,14 +41,14 @@ impl Plain {
         }
     }
 
-    fn turn(&mut self, shares: &Shares, random: &mut Numbers) -> Option<(u16, i32)> {
+    fn turn(&mut self, shares: &Shares, dither: i16) -> Option<(u16, i32)> {
         self.list.iter().flatten().next()?;
         self.is_taken = true;
         loop {
             match self.list[0] {
-                None => self.dither = random.next(),
+                None => {}
                 Some((flow, _, deficit)) if deficit > 0 => return Some((flow, deficit)),
-                Some((_, hosts, _)) => self.list[0].as_mut().unwrap().2 += rounded(shares.of(hosts), self.dither),
+                Some((_, hosts, _)) => self.list[0].as_mut().unwrap().2 += rounded(shares.of(hosts), dither),
             }
             self.list.rotate_left(1);
         }
@@ -61,16 +62,6 @@ struct Shares(BTreeMap<Hosts, u32>);
 impl Shares {
     fn of(&self, hosts: Hosts) -> u32 {
         self.0.get(&hosts).copied().unwrap_or(1514 * 6553)
-    }
-}
-
-/// Numbers of 16 bits that look random (Knuth, "The Art of Computer Programming", volume 2, section 3.3.4).
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u32 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 48) as u32
     }
 }
 
@@ -107,11 +98,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// The same flows have the same turns with the same deficits, whatever happens between.
+    /// The same flows have the same turns with the same deficits, whatever happens between. All shares are rounded alike.
     #[test]
-    fn bundles_do_what_visits_one_by_one_do(steps in steps()) {
+    fn bundles_do_what_visits_one_by_one_do(steps in steps(), rounds_up in any::<bool>()) {
         let (mut rotation, mut plain, mut shares) = (Rotation::new(), Plain::new(), Shares::default());
-        let (mut numbers, mut same) = (Numbers(1), Numbers(1));
+        let dithers = || if rounds_up { &[i16::MAX; MOST_MEMBERS] } else { &[i16::MIN; MOST_MEMBERS] };
+        let dither = dithers()[0];
         let (mut flows, mut deficit) = (0, 0);
         let leaving = std::iter::repeat_n(Step::Leave, steps.len() + 1);
         for step in steps.iter().cloned().chain(leaving) {
@@ -130,11 +122,11 @@ proptest! {
                 }
                 Step::Send(_) | Step::Leave => {
                     if rotation.taken().is_some() && deficit <= 0 {
-                        rotation.put_back(deficit, |hosts| shares.of(hosts));
+                        rotation.put_back(deficit, |hosts| rounded(shares.of(hosts), dither));
                     }
                     if rotation.taken().is_none() {
-                        let turn = rotation.turn(|hosts| shares.of(hosts), || numbers.next());
-                        prop_assert_eq!(turn, plain.turn(&shares, &mut same));
+                        let turn = rotation.turn(|hosts| shares.of(hosts), dithers);
+                        prop_assert_eq!(turn, plain.turn(&shares, dither));
                         let Some((_, new)) = turn else { continue };
                         deficit = new;
                     }
@@ -149,15 +141,17 @@ proptest! {
             }
             check(&rotation);
         }
-        prop_assert_eq!(rotation.turn(|hosts| shares.of(hosts), || numbers.next()), None);
-        prop_assert_eq!(numbers.0, same.0);
+        prop_assert_eq!(rotation.turn(|hosts| shares.of(hosts), dithers), None);
     }
 }
 
-/// No bundle is empty or has too many members, and the limits of the deficits hold.
+/// No bundle is empty or has too many members, and each knows whether its members have the same hosts.
 fn check(rotation: &Rotation) {
     for bundle in &rotation.bundles {
         assert!((1..=MOST_MEMBERS).contains(&bundle.members.len()));
+        assert_eq!(bundle.members.len(), bundle.deficits.len());
+        let hosts = bundle.members[0].hosts;
+        assert_eq!(bundle.same_hosts, bundle.members.iter().all(|member| member.hosts == hosts).then_some(hosts));
     }
     assert!(rotation.bundle <= rotation.bundles.len());
 }
@@ -165,15 +159,15 @@ fn check(rotation: &Rotation) {
 /// Of 1000 flows of a host, each has a turn before one has its second, and bundles do not become small.
 #[test]
 fn a_thousand_flows_take_turns_in_few_bundles() {
-    let (mut rotation, mut numbers) = (Rotation::new(), Numbers(1));
+    let mut rotation = Rotation::new();
     let hosts = [0, 1];
     (0..1000).for_each(|flow| rotation.append(flow, hosts, -i32::from(flow)));
     let mut turns = vec![0; 1000];
     for _ in 0..10 {
         for _ in 0..1000 {
-            let (flow, deficit) = rotation.turn(|_| 1514 * 65, || numbers.next()).unwrap();
+            let (flow, deficit) = rotation.turn(|_| 1514 * 65, || &[0; MOST_MEMBERS]).unwrap();
             turns[usize::from(flow)] += 1;
-            rotation.put_back(deficit - 1514, |_| 1514 * 65);
+            rotation.put_back(deficit - 1514, |_| rounded(1514 * 65, 0));
         }
         let (least, most) = (turns.iter().min().unwrap(), turns.iter().max().unwrap());
         assert!(most - least <= 1, "{least} to {most}");
@@ -181,14 +175,28 @@ fn a_thousand_flows_take_turns_in_few_bundles() {
     assert!(rotation.bundles.len() <= 1000 / (MERGED_MEMBERS / 2), "{} bundles", rotation.bundles.len());
 }
 
-/// 65,535 bytes in each of 100,000 laps and more are more than a deficit can count.
+/// The kernel draws a number for each share. So what a flow gets in many laps is its share on average, and the
+/// difference between two flows has the variance of independent numbers.
 #[test]
-fn what_was_given_wraps() {
-    let mut rotation = Rotation::new();
-    (0..2).for_each(|flow| rotation.append(flow, [0, 1], 0));
-    for turn in 0..200_000_u32 {
-        let taken = rotation.turn(|_| u32::MAX - 65_535, || 0);
-        assert_eq!(taken, Some(((turn % 2) as u16, 65_535)));
-        rotation.put_back(-65_535, |_| u32::MAX - 65_535);
+fn shares_are_rounded_independently() {
+    const LAPS: u16 = 20_000;
+    for (scaled, hosts) in [1, 6_000, 32_768, 65_535, 3 * 65_536 + 20_000].into_iter().flat_map(|s| [(s, 1), (s, 2)]) {
+        let mut bundle = Bundle::new();
+        let member = |at: usize| Member { flow: at as u16, hosts: [0, at as u16 % hosts] };
+        (0..MOST_MEMBERS).for_each(|at| bundle.insert(at, member(at), 0));
+        let mut random = Random::new(1, Stream::Qdisc(0));
+        for _ in 0..LAPS {
+            bundle.give_all(window(random.bits() as i16), &mut |_| scaled);
+        }
+        bundle.settle();
+        let (laps, share) = (f64::from(LAPS), f64::from(scaled) / 65_536.);
+        let variance = laps * (share % 1.) * (1. - share % 1.);
+        for deficit in &bundle.deficits {
+            let error = f64::from(*deficit) - laps * share;
+            assert!(error.abs() < 5. * variance.sqrt().max(1.), "{scaled}: {error} of {}", laps * share);
+        }
+        let squares: f64 = bundle.deficits.windows(2).map(|pair| f64::from(pair[0] - pair[1]).powi(2)).sum();
+        let between = squares / (MOST_MEMBERS - 1) as f64;
+        assert!(variance < 1. || (0.4..1.8).contains(&(between / (2. * variance))), "{scaled}: {between}, {variance}");
     }
 }
