@@ -126,6 +126,11 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
+    /// Whether ACK is set and no other bit that Linux looks at when it takes its fast path (`TCP_HP_BITS`).
+    pub(crate) fn only_acknowledge(self) -> bool {
+        self.0 & !(Self::PSH.0 | Self::AE.0) == Self::ACK.0
+    }
+
     /// Whether SYN is set.
     pub fn syn(self) -> bool {
         self.contains(Self::SYN)

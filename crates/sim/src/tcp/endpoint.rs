@@ -261,6 +261,7 @@ impl Endpoint {
         self.sender.establish(
             now_ns,
             Established {
+                role: self.role,
                 window_bytes: syn.window_bytes,
                 window_seq: segment.seq,
                 rtt_ns: attempt.rtt_ns(now_ns, segment.ts_ecr),

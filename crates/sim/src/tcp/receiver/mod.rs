@@ -137,6 +137,12 @@ impl Receiver {
         self.fin_end.is_some_and(|end| self.reassembly.next() >= end)
     }
 
+    /// Whether the segment is the next one, and nothing waits for a gap to be filled.
+    #[inline]
+    pub(crate) fn expects(&self, segment: &Segment) -> bool {
+        segment.seq == self.reassembly.next() && !self.reassembly.has_gap()
+    }
+
     /// Whether a pending acknowledgement must be sent before this segment, with this codepoint, is processed. It must
     /// if the segment changes the congestion to report (RFC 8257, section 3.2), or if it changes the order of the
     /// blocks (`tcp_sack_new_ofo_skb`), because the later blocks might never be reported if acknowledgements are lost.

@@ -39,6 +39,7 @@ impl Sender {
             self.frto.timeouts = 0;
         }
         let before = self.before();
+        summary.predicted = self.predicts(segment) && output.receiver.expects(segment);
         self.update_peer_window(output.now_ns, segment, &mut summary);
         self.take_sack(output.now_ns, segment, &mut summary);
         if before.packets_out == 0 {
@@ -119,6 +120,17 @@ impl Sender {
         let bytes = u64::from(segment.window_bytes);
         let newer = segment.ack > self.una || segment.seq > self.peer.updated_by;
         newer || (segment.seq == self.peer.updated_by && (bytes > self.peer.bytes || bytes == 0))
+    }
+
+    /// Whether a segment only acknowledges more, so that the kernel takes its fast path if the receiving half
+    /// [expects](super::super::receiver::Receiver::expects) it ("header prediction" in `tcp_rcv_established`).
+    #[inline]
+    fn predicts(&self, segment: &Segment) -> bool {
+        self.peer.is_predicted
+            && u64::from(segment.window_bytes) == self.peer.bytes
+            && segment.ack > self.una
+            && segment.sack.is_empty()
+            && segment.flags.only_acknowledge()
     }
 
     /// Updates the peer's window (RFC 9293, section 3.10.7.4, "ESTABLISHED STATE"; `tcp_ack_update_window`).
@@ -254,7 +266,8 @@ impl Sender {
             && self.delivery.prior_delivered().is_some_and(|prior| prior + 1 == self.delivery.delivered());
         let rtt_ns = self.take_rtt(now_ns, summary, may_be_delayed);
         let one_way_ms = summary.one_way_ms.filter(|_| summary.advanced);
-        let acked = Acked { packets: summary.delivered, rtt_ns, one_way_ms, ce_packets: summary.ce_packets };
+        let (packets, ce_packets, predicted) = (summary.delivered, summary.ce_packets, summary.predicted);
+        let acked = Acked { packets, rtt_ns, one_way_ms, ce_packets, predicted };
         self.cc.on_acked(&self.context(now_ns), &acked);
         if let Some(prior) = self.delivery.prior_delivered() {
             self.rack.update_window(prior, self.delivery.delivered());

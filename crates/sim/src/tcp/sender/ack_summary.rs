@@ -14,6 +14,8 @@ pub(crate) struct AckSummary {
     pub(crate) una_before: u64,
     /// SND.UNA advanced.
     pub(crate) advanced: bool,
+    /// Nothing else than that, so the kernel takes its fast path.
+    pub(crate) predicted: bool,
     /// Packets acknowledged cumulatively, whether or not they were selectively acknowledged before.
     pub(crate) popped: u32,
     /// Packets delivered, cumulatively or selectively acknowledged for the first time, or reported as duplicates.

@@ -25,7 +25,7 @@ pub(crate) const SENT_BYTES: u64 = size_of::<loss::scoreboard::Sent>() as u64;
 pub(crate) use crate::transport::rtt::{RTO_INITIAL_NS, RTO_MAX_NS};
 pub(crate) use sending::output::{HOST_BUSY_NS, Output};
 
-use super::config::Config;
+use super::config::{Config, Role};
 use super::ecn::{Mode, Offer};
 use super::journal::Journal;
 use crate::timers::earlier;
@@ -122,18 +122,22 @@ struct PeerWindow {
     updated_by: u64,
     /// The largest window so far.
     most_bytes: u64,
+    /// The next segment is expected to offer the same window (`pred_flags`).
+    is_predicted: bool,
 }
 
 impl PeerWindow {
     /// A segment with this sequence number offers this window.
     fn update(&mut self, bytes: u64, seq: u64) {
-        *self = Self { bytes, updated_by: seq, most_bytes: self.most_bytes.max(bytes) };
+        let is_predicted = self.is_predicted || bytes != self.bytes;
+        *self = Self { bytes, updated_by: seq, most_bytes: self.most_bytes.max(bytes), is_predicted };
     }
 }
 
 /// The result of the handshake.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Established {
+    pub(crate) role: Role,
     /// Window offered by the peer.
     pub(crate) window_bytes: u32,
     /// Sequence number of the segment that offered the window.
@@ -196,6 +200,8 @@ impl Sender {
     pub(crate) fn establish(&mut self, now_ns: u64, handshake: Established) {
         self.una = FIRST_BYTE;
         self.peer.update(u64::from(handshake.window_bytes), handshake.window_seq);
+        // A client waits for a scaled window (`tcp_finish_connect`).
+        self.peer.is_predicted = handshake.role == Role::Server;
         self.marks.establish(handshake.ecn, self.offer.codepoints());
         if handshake.ecn == Mode::Off && self.cc.ecn() == EcnUse::Exact {
             // `dctcp_init`.

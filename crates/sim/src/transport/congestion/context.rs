@@ -67,6 +67,8 @@ pub(crate) struct Acked {
     pub(crate) one_way_ms: Option<u32>,
     /// Packets that the peer reports as marked; with classic or exact ECN, all packets that an echo acknowledges.
     pub(crate) ce_packets: u32,
+    /// The acknowledgement only advanced and the kernel takes its fast path for it (no `CA_ACK_SLOWPATH`).
+    pub(crate) predicted: bool,
 }
 
 /// A whole acknowledgement, after losses were detected (`struct rate_sample`).

@@ -114,7 +114,13 @@ mod tests {
         context.sent_bytes += delivered * 1448;
         context.delivered += delivered;
         context.delivered_ce += marked;
-        let acked = Acked { packets: delivered as u32, rtt_ns: None, one_way_ms: None, ce_packets: marked as u32 };
+        let acked = Acked {
+            packets: delivered as u32,
+            rtt_ns: None,
+            one_way_ms: None,
+            ce_packets: marked as u32,
+            predicted: false,
+        };
         dctcp.on_acked(&mut Window::new(10), context, &acked);
     }
 
@@ -163,7 +169,7 @@ mod tests {
     fn alpha_changes_once_a_round_trip() {
         let (mut dctcp, mut context) = begun();
         round(&mut dctcp, &mut context, 10, 0);
-        let acked = Acked { packets: 1, rtt_ns: None, one_way_ms: None, ce_packets: 1 };
+        let acked = Acked { packets: 1, rtt_ns: None, one_way_ms: None, ce_packets: 1, predicted: false };
         // The first byte of what was sent then is not acknowledged yet.
         context.acked_bytes = context.sent_bytes - 1;
         context.delivered += 1;

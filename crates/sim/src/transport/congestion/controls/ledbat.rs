@@ -96,7 +96,7 @@ mod tests {
     /// An acknowledgement of `acked` packets whose newest took `one_way_ms`, with the window in full use.
     fn acknowledge(ledbat: &mut Ledbat, window: &mut Window, now_ms: u64, acked: u32, one_way_ms: u32) {
         let one_way_ms = Some(one_way_ms.wrapping_sub(1_000_000));
-        let acked_then = Acked { packets: acked, rtt_ns: Some(20 * MS), one_way_ms, ce_packets: 0 };
+        let acked_then = Acked { packets: acked, rtt_ns: Some(20 * MS), one_way_ms, ce_packets: 0, predicted: false };
         let packets_out = window.cwnd - acked;
         let context = Context { now_ns: now_ms * MS, packets_out, srtt_ns: Some(20 * MS), ..Context::EMPTY };
         ledbat.on_acked(window, &context, &acked_then);

@@ -187,7 +187,7 @@ mod tests {
         let rtt_ns = (20 + queue_ms) * MS;
         let context = Context { now_ns: now_ms * MS, srtt_ns: Some(rtt_ns), cwnd_limited: true, ..Context::EMPTY };
         for _ in 0..window.cwnd {
-            let acked = Acked { packets: 1, rtt_ns: Some(rtt_ns), one_way_ms: None, ce_packets: 0 };
+            let acked = Acked { packets: 1, rtt_ns: Some(rtt_ns), one_way_ms: None, ce_packets: 0, predicted: false };
             ledbat.on_acked(window, &context, &acked);
             ledbat.on_ack(window, &context, &Ack::of(1));
         }

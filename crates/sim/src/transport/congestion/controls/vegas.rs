@@ -140,7 +140,13 @@ mod tests {
         while *acked_bytes < sent {
             *acked_bytes += 1;
             // The kernel's measurements are a microsecond longer; here they should be round numbers.
-            let acked = Acked { packets: 1, rtt_ns: Some(rtt_ms * MS - 1000), one_way_ms: None, ce_packets: 0 };
+            let acked = Acked {
+                packets: 1,
+                rtt_ns: Some(rtt_ms * MS - 1000),
+                one_way_ms: None,
+                ce_packets: 0,
+                predicted: false,
+            };
             let context = Context { acked_bytes: *acked_bytes, sent_bytes: sent, ..Context::EMPTY };
             vegas.on_acked(window, &context, &acked);
             vegas.on_ack(window, &context, &Ack::of(1));
@@ -209,7 +215,7 @@ mod tests {
         let (mut vegas, mut window, acked_bytes) = avoiding(2);
         let context = |acked_bytes: u64| Context { acked_bytes, sent_bytes: acked_bytes + 2, ..Context::EMPTY };
         for n in 1..=3 {
-            let acked = Acked { packets: 2, rtt_ns: Some(500 * MS), one_way_ms: None, ce_packets: 0 };
+            let acked = Acked { packets: 2, rtt_ns: Some(500 * MS), one_way_ms: None, ce_packets: 0, predicted: false };
             vegas.on_acked(&mut window, &context(acked_bytes + 2 * n), &acked);
             vegas.on_ack(&mut window, &context(acked_bytes + 2 * n), &Ack::of(2));
         }

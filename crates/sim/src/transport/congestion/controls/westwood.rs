@@ -6,8 +6,9 @@
 //! no queue caused costs little.
 //!
 //! Both factors are in the kernel's clock ticks, and thus as coarse as in the kernel: a round-trip time is rounded up
-//! to a tick, by up to 20 % on a path of 20 ms. Departs: the kernel's fast path for input is not modelled; it counts a
-//! cumulative acknowledgement as a whole, even if earlier duplicates have been counted.
+//! to a tick, by up to 20 % on a path of 20 ms.
+//!
+//! Departs: an acknowledgement that arrives while nothing is outstanding does not count as a segment.
 
 use super::reno::Reno;
 use crate::transport::congestion::Settings;
@@ -72,7 +73,7 @@ impl Control for Westwood {
     /// The kernel measures the bandwidth before it takes in the round-trip time of the acknowledgement, so it uses the
     /// previous one.
     fn on_acked(&mut self, _window: &mut Window, context: &Context, acked: &Acked) {
-        self.measure_bandwidth(context);
+        self.measure_bandwidth(context, acked.predicted);
         self.min_rtt_ticks = if self.forget_min { self.rtt_ticks } else { self.min_rtt_ticks.min(self.rtt_ticks) };
         self.forget_min = false;
         if let Some(rtt_ns) = acked.rtt_ns.filter(|&ns| ns > 0) {
@@ -105,7 +106,7 @@ impl Control for Westwood {
 }
 
 impl Westwood {
-    fn measure_bandwidth(&mut self, context: &Context) {
+    fn measure_bandwidth(&mut self, context: &Context, predicted: bool) {
         let now_ticks = context.now_ns / TICK_NS;
         let passed_ticks = now_ticks - self.arrivals.since_ticks;
         if passed_ticks > self.rtt_ticks.max(SHORTEST_TICKS) {
@@ -113,7 +114,7 @@ impl Westwood {
             self.arrivals.bytes = 0;
             self.arrivals.since_ticks = now_ticks;
         }
-        self.arrivals.count(context.acked_bytes, u64::from(context.mss_bytes));
+        self.arrivals.count(context.acked_bytes, u64::from(context.mss_bytes), predicted);
     }
 
     /// Packets in flight without a queue.
@@ -135,15 +136,17 @@ impl Bandwidth {
 }
 
 impl Arrivals {
-    /// An acknowledgement shows that something arrived: what it newly covers or, if that is nothing, one segment.
-    fn count(&mut self, acked_bytes: u64, mss_bytes: u64) {
+    /// An acknowledgement shows that something arrived: what it newly covers or, if that is nothing, one segment. What has
+    /// been counted for duplicates does not count again, except on the kernel's fast path (`westwood_fast_bw`). Most
+    /// acknowledgements that fill a hole take that.
+    fn count(&mut self, acked_bytes: u64, mss_bytes: u64, predicted: bool) {
         // The first one only sets the starting point.
         let covered = acked_bytes - self.acked_bytes.unwrap_or(acked_bytes);
         self.acked_bytes = Some(acked_bytes);
         self.bytes += if covered == 0 {
             self.accounted += mss_bytes;
             mss_bytes
-        } else if covered <= mss_bytes {
+        } else if predicted || covered <= mss_bytes {
             covered
         } else if self.accounted >= covered {
             self.accounted -= covered;
@@ -173,7 +176,8 @@ mod tests {
         for n in 1..=count {
             context.now_ns = from_ms * MS + n * 1_000_000_000 / per_s;
             context.acked_bytes += MSS;
-            let acked = Acked { packets: 1, rtt_ns: Some(rtt_ms * MS), one_way_ms: None, ce_packets: 0 };
+            let acked =
+                Acked { packets: 1, rtt_ns: Some(rtt_ms * MS), one_way_ms: None, ce_packets: 0, predicted: false };
             westwood.on_acked(&mut Window::new(10), context, &acked);
         }
     }
@@ -228,22 +232,30 @@ mod tests {
     #[test]
     fn duplicates_count_as_a_segment_each_and_what_covers_them_does_not_count_again() {
         let mut arrivals = Arrivals { acked_bytes: Some(1), ..Arrivals::default() };
-        (0..5).for_each(|_| arrivals.count(1, MSS));
+        (0..5).for_each(|_| arrivals.count(1, MSS, false));
         assert_eq!(arrivals.bytes, 5 * MSS);
         // The hole is filled: six segments are acknowledged at once; five of them were already known to have arrived.
-        arrivals.count(1 + 6 * MSS, MSS);
+        arrivals.count(1 + 6 * MSS, MSS, false);
         assert_eq!((arrivals.bytes, arrivals.accounted), (6 * MSS, 0));
         // A delayed acknowledgement of two is two.
-        arrivals.count(1 + 8 * MSS, MSS);
+        arrivals.count(1 + 8 * MSS, MSS, false);
         assert_eq!(arrivals.bytes, 8 * MSS);
+    }
+
+    #[test]
+    fn on_the_fast_path_what_was_counted_for_duplicates_counts_again() {
+        let mut arrivals = Arrivals { acked_bytes: Some(1), ..Arrivals::default() };
+        (0..5).for_each(|_| arrivals.count(1, MSS, false));
+        arrivals.count(1 + 6 * MSS, MSS, true);
+        assert_eq!((arrivals.bytes, arrivals.accounted), (11 * MSS, 5 * MSS));
     }
 
     #[test]
     fn a_partial_acknowledgement_takes_back_no_more_than_it_covers() {
         let mut arrivals = Arrivals { acked_bytes: Some(1), ..Arrivals::default() };
-        (0..5).for_each(|_| arrivals.count(1, MSS));
+        (0..5).for_each(|_| arrivals.count(1, MSS, false));
         // Three of the five: counted, but for the segment whose arrival brought it about.
-        arrivals.count(1 + 3 * MSS, MSS);
+        arrivals.count(1 + 3 * MSS, MSS, false);
         assert_eq!((arrivals.bytes, arrivals.accounted), (6 * MSS, 2 * MSS));
     }
 

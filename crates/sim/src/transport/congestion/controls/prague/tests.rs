@@ -26,7 +26,7 @@ impl Run {
     fn acknowledge(&mut self, packets: u32, marked: u32) {
         self.context.delivered += u64::from(packets);
         self.context.delivered_ce += u64::from(marked);
-        let acked = Acked { packets, rtt_ns: None, one_way_ms: None, ce_packets: marked };
+        let acked = Acked { packets, rtt_ns: None, one_way_ms: None, ce_packets: marked, predicted: false };
         self.prague.on_acked(&mut self.window, &self.context, &acked);
         self.prague.on_ack(&mut self.window, &self.context, &Ack::of(packets));
     }
