@@ -359,7 +359,7 @@ static TABLE: [i16; NUMBERS + MOST_MEMBERS] = {
     let mut state: u64 = 1;
     while at > 1 {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let other = ((state >> 32) as usize * at) >> 32;
+        let other = (((state >> 32) * at as u64) >> 32) as usize;
         at -= 1;
         (table[at], table[other]) = (table[other], table[at]);
     }
