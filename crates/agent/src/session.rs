@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use bufferscope_endpoint::clock::RunClock;
+use bufferscope_programs::scramble;
 use bufferscope_records::{Recorder, Table, frame};
 use bufferscope_scenario::Scenario;
 
@@ -25,8 +26,11 @@ use crate::warnings::Warnings;
 use crate::watch::{CpuWatch, Sampling, look_interval_ns, softnet_drops};
 use crate::wire_losses::WireLosses;
 
-/// Time from the end of the preparations to time 0 of the run.
+/// Time from the end of the preparations to time 0 of the run, at least.
 const LEAD_NS: u64 = 20_000_000;
+/// In a kernel of the run's own, time 0 is up to this much later. The buckets of its timer wheel for timers of up to 16 s
+/// begin at multiples of this (64 jiffies with `CONFIG_HZ=250`).
+const CLOCK_PHASES_NS: u64 = 256_000_000;
 
 /// Runs a request and writes the records to `out`. Returns the summary and `out`.
 pub(crate) fn run<W: Write + Send + 'static>(request: &Request, mut out: W) -> Result<(Summary, W), Error> {
@@ -57,6 +61,12 @@ pub(crate) fn run_traffic(scenario: &Scenario, seed: u64, network: &Network, rat
     Run::prepare(scenario, seed, options, network, rates, &output)?
         .go()
         .map_err(Error::step("the experiment's traffic"))
+}
+
+/// Time from the end of the preparations to time 0. A guest's clock is as old in every run, so all retransmission timers
+/// of all runs would expire at the same moments. Drawn from the seed, time 0 falls on any phase of the clock.
+fn lead_ns(seed: u64, options: Options) -> u64 {
+    LEAD_NS + if options.seed_kernel { scramble(seed) % CLOCK_PHASES_NS } else { 0 }
 }
 
 /// Raises the limit of open files as far as allowed, because every connection takes two descriptors.
@@ -100,7 +110,7 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
     ) -> Result<Self, Error> {
         let failed = || Error::step("preparing the traffic");
         let recorder: Recorder<BatchSender> = Recorder::new(output.sink()).only(scenario.record);
-        let reactor = Reactor::new(RunClock::starting_in(LEAD_NS)).map_err(failed())?;
+        let reactor = Reactor::new(RunClock::starting_in(lead_ns(seed, options))).map_err(failed())?;
         let server_ports = scenario.server_ports();
         let mut context =
             RunContext { scenario, server_ports, network, reactor, recorder, warnings: Warnings::default() };
@@ -291,5 +301,20 @@ impl<'a, W: Write + Send + 'static> Run<'a, W> {
             capture,
             warnings: warnings.into_texts(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_with_a_kernel_of_its_own_begins_on_any_phase_of_the_clock() {
+        let own = Options { seed_kernel: true, ..Options::default() };
+        let sixteenths: std::collections::BTreeSet<u64> =
+            (1..=100).map(|seed| (lead_ns(seed, own) - LEAD_NS) / (CLOCK_PHASES_NS / 16)).collect();
+        assert!(sixteenths.into_iter().eq(0..16));
+        assert_eq!(lead_ns(1, own), lead_ns(1, own));
+        assert_eq!(lead_ns(1, Options::default()), LEAD_NS);
     }
 }
