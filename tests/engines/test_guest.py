@@ -139,7 +139,8 @@ def test_a_processor_of_a_quarter_of_the_speed_gives_the_same_results(
     # The cost of a run depends on its processor's work: thirty million instructions a second, of 10⁹.
     assert busy[0] < 0.05
     assert busy[1] > 2 * busy[0]
-    for metric, tolerance in {"rtt.p50_ms": 0.05, "rtt.p95_ms": 0.05, "goodput.total_mbit": 0.02}.items():
+    # Between two and six of eighty pings are lost, so a 95th percentile may not exist.
+    for metric, tolerance in {"rtt.p50_ms": 0.05, "rtt.mean_ms": 0.05, "goodput.total_mbit": 0.02}.items():
         assert slow.metrics[metric] == pytest.approx(usual.metrics[metric], rel=tolerance), metric
 
 
