@@ -65,7 +65,6 @@ BRIEF: Mapping[str, Part] = {
     "dark-reaction-time": Part(
         points=(tuple(f"link.uplink.forward.queue={times}" for times in ("1", "4", "10", "16")),)
     ),
-    "dark-throughput-delay": Part(3),
     "dark-web": Part(2),
     "dark-netalyzr": Part(300, (("link.access.forward.rate=as drawn",), ("link.access.queue=tail drop",))),
     "disciplines": Part(1),
