@@ -314,12 +314,17 @@ mod tests {
         receiver
     }
 
+    /// The `n`th full segment, sent at `sent_ms`.
+    pub(super) fn full(n: u64, sent_ms: u32) -> Segment {
+        let len = Config::default().mss_bytes;
+        let (sack, flags) = (SackBlocks::NONE, Flags::ACK);
+        let seq = AFTER_SYN + n * u64::from(len);
+        Segment { seq, ack: 1, len, window_bytes: 0, ts_val: sent_ms, ts_ecr: 1, sack, flags }
+    }
+
     /// The `n`th full segment, which was sent and arrives at `at_ms`.
     fn arrive(receiver: &mut Receiver, at_ms: u64, n: u64) {
-        let (ts_val, len) = (at_ms as u32, receiver.mss_bytes);
-        let seq = 1 + n * u64::from(len);
-        let sack = SackBlocks::NONE;
-        let segment = Segment { seq, ack: 1, len, window_bytes: 0, ts_val, ts_ecr: 1, sack, flags: Flags::ACK };
+        let segment = full(n, at_ms as u32);
         assert!(receiver.accepts(at_ms * MS, &segment, ROUND_TRIP, |_| false));
         receiver.note_clock(&segment);
         receiver.on_segment(at_ms * MS, &segment, Ecn::NotEct, ROUND_TRIP);

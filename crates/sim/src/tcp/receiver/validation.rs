@@ -75,36 +75,35 @@ impl Receiver {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{MS, ROUND_TRIP, receiver};
+    use super::super::tests::{MS, ROUND_TRIP, full, receiver};
     use super::*;
-    use crate::network::segment::{Flags, SackBlocks};
+    use crate::network::traffic_class::Ecn;
 
     /// The first segment that has not arrived is this one.
     const NEXT: u64 = 20;
     /// When the newest segment in order arrived, which is also when it was sent.
     const NEWEST_MS: u32 = 19;
 
-    /// The `n`th full segment, sent at `sent_ms`.
-    fn data(n: u64, sent_ms: u32) -> Segment {
-        let len = 1448;
-        let (sack, flags) = (SackBlocks::NONE, Flags::ACK);
-        Segment { seq: 1 + n * u64::from(len), ack: 1, len, window_bytes: 0, ts_val: sent_ms, ts_ecr: 1, sack, flags }
-    }
-
     fn pure(sent_ms: u32) -> Segment {
-        Segment { len: 0, ..data(NEXT, sent_ms) }
+        Segment { len: 0, ..full(NEXT, sent_ms) }
     }
 
     fn accepts(receiver: &mut Receiver, at_ms: u64, segment: &Segment, repeats: bool) -> bool {
         receiver.accepts(at_ms * MS, segment, ROUND_TRIP, |_| repeats)
     }
 
+    /// The blocks of the acknowledgement that is sent now.
+    fn reported(receiver: &mut Receiver) -> Vec<(u64, u64)> {
+        let answer = receiver.acknowledge(true);
+        answer.sack.iter(answer.ack).map(|block| (block.start, block.end)).collect()
+    }
+
     #[test]
     fn data_that_was_sent_before_the_newest_is_dropped_and_not_selectively_acknowledged() {
         let mut receiver = receiver();
-        assert!(accepts(&mut receiver, 20, &data(NEXT + 1, NEWEST_MS - 1), true));
+        assert!(accepts(&mut receiver, 20, &full(NEXT + 1, NEWEST_MS - 1), true));
         assert!(!receiver.owes(20 * MS));
-        assert!(!accepts(&mut receiver, 20, &data(NEXT + 1, NEWEST_MS - 2), true));
+        assert!(!accepts(&mut receiver, 20, &full(NEXT + 1, NEWEST_MS - 2), true));
         assert!(receiver.owes(20 * MS));
         assert!(receiver.acknowledge(true).sack.is_empty());
     }
@@ -112,21 +111,17 @@ mod tests {
     #[test]
     fn an_old_duplicate_is_reported() {
         let mut receiver = receiver();
-        let old = data(3, NEWEST_MS - 10);
+        let old = full(3, NEWEST_MS - 10);
         assert!(!accepts(&mut receiver, 20, &old, true));
-        let answer = receiver.acknowledge(true);
-        let blocks: Vec<_> = answer.sack.iter(answer.ack).map(|block| (block.start, block.end)).collect();
-        assert_eq!(blocks, [(old.seq, old.end())]);
+        assert_eq!(reported(&mut receiver), [(old.seq, old.end())]);
     }
 
     #[test]
     fn of_old_data_that_also_brings_new_only_what_had_arrived_is_a_duplicate() {
         let mut receiver = receiver();
-        let old = Segment { len: 2 * 1448, ..data(NEXT - 1, NEWEST_MS - 10) };
+        let old = Segment { len: 2 * 1448, ..full(NEXT - 1, NEWEST_MS - 10) };
         assert!(!accepts(&mut receiver, 20, &old, true));
-        let answer = receiver.acknowledge(true);
-        let blocks: Vec<_> = answer.sack.iter(answer.ack).map(|block| (block.start, block.end)).collect();
-        assert_eq!(blocks, [(old.seq, answer.ack)]);
+        assert_eq!(reported(&mut receiver), [(old.seq, full(NEXT, 0).seq)]);
     }
 
     #[test]
@@ -151,17 +146,17 @@ mod tests {
         let overtaken = pure(NEWEST_MS - 10);
         assert!(answers(20, &overtaken));
         assert!(!answers(519, &overtaken));
-        assert!(answers(519, &data(NEXT + 1, NEWEST_MS - 10)));
+        assert!(answers(519, &full(NEXT + 1, NEWEST_MS - 10)));
         assert!(answers(520, &overtaken));
     }
 
     #[test]
     fn the_clock_that_is_echoed_never_goes_back() {
         let mut receiver = receiver();
-        let slightly_older = data(NEXT, NEWEST_MS - 1);
+        let slightly_older = full(NEXT, NEWEST_MS - 1);
         assert!(accepts(&mut receiver, 20, &slightly_older, true));
         receiver.note_clock(&slightly_older);
-        receiver.on_segment(20 * MS, &slightly_older, crate::network::traffic_class::Ecn::NotEct, ROUND_TRIP);
+        receiver.on_segment(20 * MS, &slightly_older, Ecn::NotEct, ROUND_TRIP);
         let answer = receiver.acknowledge(true);
         assert_eq!((answer.ack, answer.ts_ecr), (slightly_older.end(), NEWEST_MS));
     }

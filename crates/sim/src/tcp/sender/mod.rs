@@ -137,6 +137,7 @@ impl PeerWindow {
 /// The result of the handshake.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Established {
+    /// Which end this is.
     pub(crate) role: Role,
     /// Window offered by the peer.
     pub(crate) window_bytes: u32,

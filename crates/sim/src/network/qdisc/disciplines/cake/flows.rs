@@ -91,7 +91,7 @@ pub(super) struct Flows {
     salt: u64,
 }
 
-/// Random numbers of 16 bits to round shares, four of each that is drawn.
+/// Random numbers of 16 bits by which shares are rounded, four of each that is drawn.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Dithers {
     bits: u64,

@@ -21,7 +21,7 @@ pub(super) type Hosts = [u16; 2];
 
 /// Random numbers by which the shares of a bundle's flows are rounded, in 65536ths of a byte, less 32768: with a sign,
 /// because processors compare those.
-pub(super) type Dithers = [i16; MOST_MEMBERS];
+pub(super) type Window = [i16; MOST_MEMBERS];
 
 /// The old flows, in order.
 #[derive(Debug)]
@@ -106,7 +106,7 @@ impl Rotation {
     pub(super) fn turn(
         &mut self,
         mut scaled_share: impl FnMut(Hosts) -> u32,
-        mut dithers: impl FnMut() -> &'static Dithers,
+        mut dithers: impl FnMut() -> &'static Window,
     ) -> Option<(u16, i32)> {
         debug_assert!(!self.is_taken);
         if self.bundles.is_empty() {
@@ -220,7 +220,7 @@ impl Bundle {
 
     /// Gives all members their shares. None of them may send.
     #[inline]
-    fn give_all(&mut self, dithers: &Dithers, scaled_share: &mut impl FnMut(Hosts) -> u32) {
+    fn give_all(&mut self, dithers: &Window, scaled_share: &mut impl FnMut(Hosts) -> u32) {
         let Some(hosts) = self.same_hosts else {
             self.most = self.give(0..self.members.len(), dithers, scaled_share);
             return;
@@ -258,7 +258,7 @@ impl Bundle {
     fn give(
         &mut self,
         members: std::ops::Range<usize>,
-        dithers: &Dithers,
+        dithers: &Window,
         scaled_share: &mut impl FnMut(Hosts) -> u32,
     ) -> i32 {
         let mut most = i32::MIN;
@@ -339,7 +339,7 @@ pub(super) fn rounded(scaled_share: u32, dither: i16) -> i32 {
 
 /// The part of the table of random numbers that a number of 16 bits draws.
 #[inline]
-pub(super) fn window(random: i16) -> &'static Dithers {
+pub(super) fn window(random: i16) -> &'static Window {
     let start = usize::from(random as u16) % NUMBERS;
     TABLE[start..].first_chunk().expect("the table continues for as many numbers as a window has")
 }
