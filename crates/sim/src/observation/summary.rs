@@ -108,7 +108,7 @@ pub(crate) fn ports(scenario: &Scenario, ports: &[Port]) -> Vec<PortPackets> {
             arrived: queue.map_or(link.accepted() + link.lost(), |queue| queue.counts.arrived),
             dropped: queue_counts.dropped + link.lost(),
             queued: queue.map_or(0, |queue| queue.backlog().packets),
-            sent: queue.map_or(link.accepted(), |queue| queue.counts.sent_packets - link.lost()),
+            sent: queue.map_or(link.accepted(), |queue| queue.counts.left - link.lost()),
             in_ring: port.ring.as_ref().map_or(0, |ring| ring.waiting().packets().into()),
             in_flight: link.in_flight(),
             delivered: link.delivered(),

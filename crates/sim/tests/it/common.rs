@@ -77,6 +77,11 @@ pub(crate) fn run(scenario: &Scenario, seed: u64) -> Summary<MemorySink> {
     summary
 }
 
+/// The most segments that a packet has.
+pub(crate) fn most_segments(scenario: &Scenario) -> u64 {
+    scenario.nodes.iter().map(|node| u64::from(node.tcp.gso_max_segs)).max().unwrap_or(1)
+}
+
 /// Checks that sent = delivered + dropped + still there, for every port, every flow, and the network as a whole.
 pub(crate) fn assert_conserving<O>(summary: &Summary<O>) {
     for port in &summary.ports {

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use crate::common::{MS, PING, SECOND, dumbbell, numbers, numbers_where, optional, run, scenario, words};
+use crate::common::{MS, PING, SECOND, dumbbell, most_segments, numbers, numbers_where, optional, run, scenario, words};
 use bufferscope_records::{MemorySink, Table};
 use bufferscope_scenario::{Distribution, Kind, Loss, Netem, Qdisc, Reorder, Scenario};
 use bufferscope_sim::Summary;
@@ -145,12 +145,12 @@ fn assert_consistent(scenario: &Scenario, summary: &Summary<MemorySink>) {
         assert!(numbers(sink, table, "t_ns").is_sorted(), "{table}");
         assert!(numbers(sink, table, "t_ns").iter().all(|t_ns| *t_ns <= summary.ended_ns), "{table}");
     }
-    assert_ports_consistent(summary);
+    assert_ports_consistent(scenario, summary);
     assert_transfers_consistent(scenario, summary);
     assert_probes_consistent(scenario, summary);
 }
 
-fn assert_ports_consistent(summary: &Summary<MemorySink>) {
+fn assert_ports_consistent(scenario: &Scenario, summary: &Summary<MemorySink>) {
     let sink = &summary.output;
     let marks = |reason: &str| {
         let reasons = Qdisc::KINDS.iter().flat_map(|kind: &Kind| kind.reasons);
@@ -165,7 +165,8 @@ fn assert_ports_consistent(summary: &Summary<MemorySink>) {
         };
         assert_eq!([of_port(false), of_port(true)], [port.dropped, port.marked], "{name}: a row for each");
         let column = |column| numbers_where(sink, Table::Queues, column, ("port", name));
-        for (counter, end) in [("dropped", port.dropped), ("marked", port.marked), ("sent_packets", port.sent)] {
+        let most_sent = port.sent * most_segments(scenario);
+        for (counter, end) in [("dropped", port.dropped), ("marked", port.marked), ("sent_packets", most_sent)] {
             let counts = column(counter);
             assert!(counts.is_sorted() && *counts.last().unwrap() <= end, "{name}: {counter}");
         }

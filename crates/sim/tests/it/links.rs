@@ -1,6 +1,6 @@
 //! Links whose rate varies, in whole runs.
 
-use crate::common::{MS, numbers, numbers_where, run, words};
+use crate::common::{MS, numbers, numbers_of_layer, numbers_where, run, words};
 use bufferscope_records::Table;
 use bufferscope_scenario::{Experiment, Scenario};
 use proptest::prelude::*;
@@ -144,5 +144,27 @@ proptest! {
             let most = 1500 * (ms / period * times.len() as u64 + in_part + 1);
             prop_assert!(bytes <= most, "{bytes} of {most} bytes at {ms} ms");
         }
+    }
+}
+
+/// With segmentation offload, a host's own queue and ring pass on packets of up to 16 segments. They count as in
+/// `tc -s qdisc`: so many packets of at most 1514 bytes. Each has one sojourn time.
+#[test]
+fn a_packet_of_several_segments_is_sent_as_so_many() {
+    let text = r#"
+        title = "Offload"
+        duration = "5s"
+        tcp.gso_max_segs = 16
+        link = [{ name = "line", ends = ["h1", "h2"], rate = "10mbit", delay = "5ms", forward.ring = { size = "64p", bql = false } }]
+        traffic = [{ name = "bulk", kind = "tcp", from = "h1", to = "h2" }]
+        "#;
+    let experiment = Experiment::parse(text, "offload.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    let sink = run(&experiment.points()[0].scenario, 1).output;
+    for layer in ["qdisc", "ring"] {
+        let last = |column| numbers_of_layer(&sink, Table::Queues, column, ("h1>h2", layer)).last().copied().flatten();
+        let (packets, bytes) = (last("sent_packets").unwrap(), last("sent_bytes").unwrap());
+        assert!((1450 * packets..=1514 * packets).contains(&bytes), "{layer}: {packets} packets, {bytes} bytes");
+        let left = numbers_of_layer(&sink, Table::Sojourns, "packets", ("h1>h2", layer)).into_iter().flatten();
+        assert!(left.sum::<u64>() < packets / 2, "{layer}");
     }
 }

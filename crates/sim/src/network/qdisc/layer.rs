@@ -24,8 +24,10 @@ pub(crate) struct Counts {
     pub(crate) arrived: u64,
     pub(crate) dropped: u64,
     pub(crate) marked: u64,
-    /// Packets and bytes that left the queue, counted like "Sent" of `tc -s qdisc` (which counts each segment of a
-    /// packet that has several).
+    /// Packets that left the queue, each counted once.
+    pub(crate) left: u64,
+    /// Packets and bytes that left the queue as "Sent" of `tc -s qdisc` has them: a packet of several segments counts as
+    /// so many (`bstats_update` in the kernel's `sch_generic.h`).
     pub(crate) sent_packets: u64,
     pub(crate) sent_bytes: u64,
 }
@@ -78,8 +80,10 @@ impl QdiscLayer {
 
     #[inline]
     fn count_sent(&mut self, packet: PacketId, pool: &Pool) {
-        self.counts.sent_packets += 1;
-        self.counts.sent_bytes += u64::from(pool.header(packet).frame_bytes);
+        let header = pool.header(packet);
+        self.counts.left += 1;
+        self.counts.sent_packets += u64::from(header.load.frames());
+        self.counts.sent_bytes += u64::from(header.frame_bytes);
     }
 
     /// The layer below has not been stopped since that time, and has found nothing to take.

@@ -46,8 +46,9 @@ impl Stacked {
         let xmit = self.qdisc.enqueue(packet, now_ns, pool, events);
         while let Dequeued::Packet(packet) = self.qdisc.dequeue(now_ns, pool, events) {
             self.count_drops(&events.0[decided..]);
-            self.sent_packets += 1;
-            self.sent_bytes += u64::from(pool.header(packet).frame_bytes);
+            let header = pool.header(packet);
+            self.sent_packets += u64::from(header.load.frames());
+            self.sent_bytes += u64::from(header.frame_bytes);
             below.enqueue(packet, now_ns, pool, events);
             decided = events.0.len();
         }

@@ -44,12 +44,13 @@ pub(crate) struct Ring {
 /// A packet that the device has begun to send. The packet itself is on the link's delay line, or has arrived.
 #[derive(Clone, Copy, Debug)]
 struct Begun {
+    frames: u32,
     frame_bytes: u32,
     /// The segment, and the index of its flow, if its sender waits for it to be freed.
     awaited: Option<(u32, TcpPacket)>,
 }
 
-/// Packets and bytes that were sent completely since the start.
+/// Packets and bytes that were sent completely since the start. A packet of several segments counts as so many.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) sent_packets: u64,
@@ -109,7 +110,9 @@ impl Ring {
         debug_assert!(!self.is_sending(), "a device sends one packet at a time");
         self.sending = self.waiting.pop(pool);
         let packet = self.sending?;
-        self.begun.push_back(Begun { frame_bytes: pool.header(packet).frame_bytes, awaited: None });
+        let header = pool.header(packet);
+        let (frames, frame_bytes) = (header.load.frames(), header.frame_bytes);
+        self.begun.push_back(Begun { frames, frame_bytes, awaited: None });
         Some(packet)
     }
 
@@ -122,7 +125,7 @@ impl Ring {
     fn end(&mut self) {
         self.sending = None;
         let sent = self.begun.back().expect("a packet was being sent");
-        self.counts.sent_packets += 1;
+        self.counts.sent_packets += u64::from(sent.frames);
         self.counts.sent_bytes += u64::from(sent.frame_bytes);
     }
 

@@ -99,7 +99,7 @@ impl Network {
         let now_ns = self.now();
         let mut bytes = 0;
         let Some(ring) = &mut self.ports[port as usize].ring else { return };
-        while let Some(Begun { frame_bytes, awaited }) = ring.free() {
+        while let Some(Begun { frame_bytes, awaited, .. }) = ring.free() {
             bytes += u64::from(frame_bytes);
             let Some((flow, segment)) = awaited else { continue };
             self.departures.push(segment);
