@@ -75,6 +75,14 @@ def test_what_the_repetitions_scatter_is_no_difference() -> None:
     assert judge([one, other]).as_good == ()
 
 
+def test_of_queues_that_are_alike_a_usual_one_is_taken() -> None:
+    exotic, usual, alike = (measured(name, 9.8, ms) for name, ms in [("fq_pie", 36.52), ("fq_codel", 36.54), ("sfq", 36.53)])
+    verdict = judge([exotic, usual, alike])
+    assert verdict.best is usual
+    assert verdict.as_good == (exotic, alike)
+    assert judge([exotic, measured("fq_codel", 9.8, 41), alike]).best is exotic  # a difference that matters counts
+
+
 def test_one_repetition_knows_only_what_is_too_small_to_notice() -> None:
     one, near, far = (measured(name, 9.8, ms, n=1) for name, ms in [("one", 40), ("near", 40.9), ("far", 42)])
     assert judge([one, near, far]).as_good == (near,)

@@ -24,6 +24,9 @@ KEPT = 0.98
 """The share of the largest goodput that a queue must keep which only limits its length."""
 LEAST = 0.9
 """The share that every other discipline must keep, however short its queue is."""
+USUAL = ("cake", "fq_codel")
+"""The disciplines to take where others are as good, as in `bufferscope fix`: they are the best known, on the most
+systems."""
 DEVICE = "DEV"
 """Stands for the device in a command."""
 
@@ -97,9 +100,9 @@ class ChoiceVerdict:
     smallest: MeasuredCandidate | None
     """The smallest of the tail-drop sizes that keeps the goodput; None if none of them does."""
     best: MeasuredCandidate
-    """The candidate to take."""
+    """The candidate to take: one of those that measured best."""
     as_good: tuple[MeasuredCandidate, ...]
-    """Those whose differences from the best are too small to notice, or within the scatter of the repetitions."""
+    """Those whose differences from it are too small to notice, or within the scatter of the repetitions."""
     rivals: tuple[MeasuredCandidate, ...]
     """Those that competed."""
     criteria: tuple[Criterion, ...]
@@ -119,7 +122,8 @@ def judge(measured: Sequence[MeasuredCandidate]) -> ChoiceVerdict:
     the lower are latency and goodput, without end. None may cost the traffic that does not cross the port a tenth of
     its goodput: acknowledgements that wait or are dropped slow down the other direction. The others are compared by
     their calls, if there are any, and those with calls alike by the 95th percentile of the round-trip times; if losses
-    hide that of all candidates, by the median.
+    hide that of all candidates, by the median. Of those that are alike in all of that, the first of `USUAL` is the one
+    to take: digits below the scatter decide nothing.
     """
     most = max(each.goodput_mbit.mean for each in measured)
     sizes = [each for each in measured if each.candidate.is_size]
@@ -135,6 +139,7 @@ def judge(measured: Sequence[MeasuredCandidate]) -> ChoiceVerdict:
     for criterion in criteria:
         best = min(left, key=criterion.badness)
         left = [each for each in left if criterion.alike(each, best)]
+    best = next((each for kind in USUAL for each in left if each.candidate.queue.get("qdisc") == kind), best)
     return ChoiceVerdict(
         smallest, best, tuple(each for each in left if each is not best), tuple(rivals), criteria, most, most_elsewhere
     )
