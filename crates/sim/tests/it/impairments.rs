@@ -4,7 +4,9 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use crate::common::{MS, PING, SECOND, dumbbell, most_segments, numbers, numbers_where, optional, run, scenario, words};
+use crate::common::{
+    MS, PING, SECOND, dumbbell, most_segments, numbers, numbers_where, optional, run, scenario, words,
+};
 use bufferscope_records::{MemorySink, Table};
 use bufferscope_scenario::{Distribution, Kind, Loss, Netem, Qdisc, Reorder, Scenario};
 use bufferscope_sim::Summary;

@@ -9,11 +9,12 @@
 //! Written data is joined into [pieces](super::pieces) of up to `gso_max_segs` segments or half of the peer's largest
 //! window. A packet consists of a whole piece or of the beginning of one.
 
+use crate::network::truesize::TCP_HEADERS_BYTES;
 use crate::tcp::sender::{Sender, State};
 use crate::transport::congestion::rate_of_window;
 
-/// Payload that fits a packet (`GSO_LEGACY_MAX_SIZE` minus room for headers, `MAX_TCP_HEADER` + 1).
-const MOST_BYTES: u64 = 65_536 - 257;
+/// Payload that fits a packet (`GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER`).
+const MOST_BYTES: u64 = 65_536 - 1 - TCP_HEADERS_BYTES as u64;
 /// A packet holds as much as the pacing rate sends in this fraction of a second, as a shift (`sk_pacing_shift`).
 const RATE_SHIFT: u32 = 10;
 /// For round trips of up to 512 us, a packet may have the maximum size. The size halves for every further 512 us

@@ -1,9 +1,11 @@
 //! The number of packets in a burst, for which the window has to leave room.
 
+use crate::network::truesize::TCP_HEADERS_BYTES;
+
 /// A burst is what leaves in 1/1024 s (`sk_pacing_shift`), but no more than fits into one IP packet with its headers
 /// (`GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER`).
 const BURST_SHIFT: u32 = 10;
-const BURST_MAX_BYTES: u64 = 65_536 - 1 - 320;
+const BURST_MAX_BYTES: u64 = 65_536 - 1 - TCP_HEADERS_BYTES as u64;
 const BURST_MAX_PACKETS: u64 = 0x7f;
 /// From 1.2 Mbit/s on a burst has at least two packets (`bbr_min_tso_rate`).
 const SINGLE_BELOW_BYTES_PER_S: u64 = 1_200_000 / 8;
