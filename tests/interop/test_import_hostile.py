@@ -40,6 +40,11 @@ REFUSED: dict[str, tuple[bytes, str]] = {
         b"[  5] local 192.0.2.2 port 41234 connected to 192.0.2.1 port 5201\n[ ID] Interval           Transfer\n",
         "found the table that iperf prints, with rounded numbers; allowed: `iperf3 --json`",
     ),
+    "nping": (
+        b"\nStarting Nping 0.7.93 ( https://nmap.org/nping )\n"
+        b"RCVD (0.0561s) ICMP [192.0.2.9 > 192.0.2.1 Echo reply (type=0/code=0) id=4 seq=1] IP [ttl=56 id=0 iplen=28 ]\n",
+        "found the lines of nping, which have the times of packets, not round trips",
+    ),
     "qlog in a sequence of JSON": (b'\x1e{"qlog_version": "0.3"}\n', "found JSON, but of no known program"),
     "a newer Flent": (json.dumps({**FLENT, "version": 99}).encode(), "version: found 99; allowed: at most 4"),
     "Flent without a result": (json.dumps(FLENT).encode(), "without any result; was the test cut short"),

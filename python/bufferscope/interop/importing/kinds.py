@@ -13,6 +13,7 @@ from bufferscope.interop.importing.result import Reading
 FIRST_LINES = 4000
 RRD = "RRD\0"
 """How the files of RRDtool begin, in which Smokeping keeps its results."""
+NPING = "Starting Nping "
 IPERF_TABLE = "[ ID] Interval"
 """The heads of the columns that iperf and iperf3 print."""
 
@@ -66,6 +67,10 @@ def read_all(text: str, name: str | None = None) -> list[Reading]:
         raise Unusable(
             "found a database of RRDtool, as Smokeping has them, which only RRDtool reads; allowed: what "
             "`rrdtool fetch FILE AVERAGE` prints of it"
+        )
+    if NPING in text[:FIRST_LINES]:
+        raise Unusable(
+            "found the lines of nping, which have the times of packets, not round trips; allowed: those of ping or fping"
         )
     with budget.limits():
         if name is not None:
