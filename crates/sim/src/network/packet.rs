@@ -41,6 +41,12 @@ impl Header {
         self.hash & Self::TUPLE_BITS
     }
 
+    /// The hash for a discipline that takes the lowest bits of it, of which a rehash must change some.
+    #[inline]
+    pub(crate) fn low_hash(&self) -> u32 {
+        self.hash.rotate_left(16)
+    }
+
     /// The hash of a flow that takes another one.
     pub(crate) fn rehash(hash: u32) -> u32 {
         (scramble(hash.into()) as u32 & !Self::TUPLE_BITS) | (hash & Self::TUPLE_BITS)

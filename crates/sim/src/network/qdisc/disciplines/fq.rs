@@ -48,7 +48,7 @@ const JIFFY_NS: u64 = 4_000_000;
 const FORGET_AFTER_JIFFIES: u64 = 750;
 /// The end of a chain of flows.
 const END: u32 = u32::MAX;
-/// Marks the keys of connections of this host: the lower half is the whole hash.
+/// Marks the keys of connections of this host: the lower half is the connection's number.
 const OWN_CONNECTION: u64 = 1 << 32;
 
 #[derive(Debug)]
@@ -275,11 +275,10 @@ impl Inner {
     #[inline]
     fn flow_of(&mut self, packet: PacketId, jiffies: u64, pool: &Pool) -> u32 {
         let header = pool.header(packet);
-        let is_own = header.source == self.node && matches!(pool.body(packet), Body::Tcp(_));
-        let key = if is_own {
-            OWN_CONNECTION | u64::from(header.hash)
-        } else {
-            u64::from(header.hash & self.settings.orphan_mask)
+        let key = match pool.body(packet) {
+            // Its socket stays the same when its packets get another hash.
+            Body::Tcp(tcp) if header.source == self.node => OWN_CONNECTION | u64::from(tcp.connection),
+            _ => u64::from(header.low_hash() & self.settings.orphan_mask),
         };
         let bucket = bucket_of(key, self.buckets.len());
         if u64::from(self.known) >= 2 * self.buckets.len() as u64 && self.inactive > self.known / 2 {

@@ -171,8 +171,7 @@ impl Flows {
     #[inline]
     pub(super) fn classify(&mut self, header: &Header, isolation: Isolation) -> usize {
         let hash = if isolation.by_flow {
-            // The index is taken from the low bits, of which a rehash must change some.
-            header.hash.rotate_left(16)
+            header.low_hash()
         } else if isolation.is_blind() {
             return 0;
         } else {

@@ -32,8 +32,13 @@ fn bench(parameters: scenario::Fq) -> Bench {
 }
 
 /// A flow that another host sends.
+/// A hash with these lowest bits, of which `orphan_mask` takes some.
+fn with_low(bits: u32) -> u32 {
+    bits.rotate_right(16)
+}
+
 fn flow(hash: u32) -> Flow {
-    Flow { hash, source: 7, ..Flow::default() }
+    Flow { hash: with_low(hash), source: 7, ..Flow::default() }
 }
 
 fn arrive(bench: &mut Bench, hash: u32, packets: u32, now_ns: u64) {
@@ -199,7 +204,7 @@ fn header(hash: u32, source: NodeIndex) -> Header {
         ip_bytes: 1500,
         frame_bytes: FRAME,
         flow: hash,
-        hash,
+        hash: with_low(hash),
         source,
         destination: 0,
         port: 0,
@@ -208,7 +213,7 @@ fn header(hash: u32, source: NodeIndex) -> Header {
     }
 }
 
-fn tcp() -> Body {
+fn tcp(connection: u32) -> Body {
     let segment = Segment {
         seq: 0,
         ack: 0,
@@ -219,7 +224,7 @@ fn tcp() -> Body {
         sack: SackBlocks::NONE,
         flags: Flags::ACK,
     };
-    Body::Tcp(TcpPacket { connection: 0, to: Role::Server, segments_before: 0, segment })
+    Body::Tcp(TcpPacket { connection, to: Role::Server, segments_before: 0, segment })
 }
 
 #[test]
@@ -228,7 +233,7 @@ fn fq_paces_each_packet_with_a_departure_time() {
     let (mut fq, mut pool) = with_pool(&scenario::Fq { maxrate_bps: Some(12_112_000), ..parameters() });
     let mut events = QdiscEvents::default();
     for _ in 0..3 {
-        let packet = pool.insert(header(3, 7), tcp());
+        let packet = pool.insert(header(3, 7), tcp(0));
         assert_eq!(fq.enqueue(packet, 0, &mut pool, &mut events), Xmit::Queued);
     }
     for ms in 0..2 {
@@ -239,15 +244,17 @@ fn fq_paces_each_packet_with_a_departure_time() {
 
 #[test]
 fn fq_knows_the_connections_of_its_own_host() {
-    // Hashes that are the same under the mask: connections of node 0 are flows of their own, and others are not.
+    // Hashes that are the same under the mask: connections of node 0 are flows of their own, also with another hash, and
+    // others are not.
     let (mut fq, mut pool) = with_pool(&parameters());
     let mut events = QdiscEvents::default();
     let echo = || Body::Echo(Echo { ping: 0, seq: 0, kind: EchoKind::Request });
     for (header, body) in [
-        (header(3, 0), tcp()),
-        (header(1027, 0), tcp()),
-        (header(3, 7), tcp()),
-        (header(1027, 7), tcp()),
+        (header(3, 0), tcp(0)),
+        (header(8, 0), tcp(0)),
+        (header(1027, 0), tcp(1)),
+        (header(3, 7), tcp(2)),
+        (header(1027, 7), tcp(3)),
         (header(3, 0), echo()),
     ] {
         let packet = pool.insert(header, body);
@@ -257,11 +264,23 @@ fn fq_knows_the_connections_of_its_own_host() {
 }
 
 #[test]
+fn fq_has_another_flow_for_a_connection_that_it_forwards_when_the_hash_changes() {
+    let (mut fq, mut pool) = with_pool(&parameters());
+    let mut events = QdiscEvents::default();
+    let first = header(3, 7);
+    for hash in [first.hash, Header::rehash(first.hash)] {
+        let packet = pool.insert(Header { hash, ..first }, tcp(0));
+        fq.enqueue(packet, 0, &mut pool, &mut events);
+    }
+    assert_eq!(fq.inner.known, 2);
+}
+
+#[test]
 fn fq_forgets_flows_when_there_are_twice_as_many_as_buckets() {
     let (mut fq, mut pool) = with_pool(&scenario::Fq { buckets: 2, orphan_mask: u32::MAX, ..parameters() });
     let mut events = QdiscEvents::default();
     let mut send = |hash: u32, now_ns: u64| {
-        let packet = pool.insert(header(hash, 7), tcp());
+        let packet = pool.insert(header(hash, 7), tcp(0));
         fq.enqueue(packet, now_ns, &mut pool, &mut events);
         assert_eq!(fq.dequeue(now_ns, &mut pool, &mut events), Dequeued::Packet(packet));
         pool.remove(packet);
@@ -314,7 +333,7 @@ proptest! {
         for (index, bytes, packets, pause_ns) in steps {
             now_ns += pause_ns;
             let header = Header { frame_bytes: bytes, ip_bytes: bytes - 14, ..header(index, 7) };
-            let packet = pool.insert(header, tcp());
+            let packet = pool.insert(header, tcp(0));
             if fq.enqueue(packet, now_ns, &mut pool, &mut events) == Xmit::Queued {
                 inside.push_back((index, packet, bytes));
             } else {
