@@ -114,7 +114,8 @@ impl Echo {
     fn wants_hurry(&mut self, codepoint: Ecn) -> bool {
         let hurry = match codepoint {
             Ecn::NotEct => self.seen,
-            Ecn::Ce => !self.echoing,
+            // DCTCP's part of the receiver has noted the mark before (`dctcp_ece_ack_cwr`), so it changes nothing here.
+            Ecn::Ce => self.mode == Mode::Classic && !self.echoing,
             Ecn::Ect0 | Ecn::Ect1 => false,
         };
         self.seen |= codepoint != Ecn::NotEct;

@@ -14,8 +14,9 @@ use std::collections::VecDeque;
 pub(in crate::tcp::sender) struct Pieces {
     /// The oldest first. Each run begins where the one before ends. The first ones may be sent already.
     runs: VecDeque<Run>,
-    /// Where the first piece was cut. Obsolete when it is sent.
-    cut_end: u64,
+    /// Where the first piece was cut: more than once, if the host's own queue dropped what was cut off, and then less of it
+    /// could be sent. The nearest is the last. Obsolete when it is sent.
+    cuts: Vec<u64>,
 }
 
 /// Pieces of one size. The last one may be smaller.
@@ -30,7 +31,7 @@ impl Pieces {
     /// Where the last piece begins, without what is sent (up to `nxt`) or was cut off. `nxt` if everything is sent.
     pub(in crate::tcp::sender) fn last_start(&self, nxt: u64) -> u64 {
         match self.runs.back() {
-            Some(run) if run.end > nxt => run.last_start().max(nxt).max(self.cut_end),
+            Some(run) if run.end > nxt => run.last_start().max(nxt).max(self.cuts.first().copied().unwrap_or(0)),
             _ => nxt,
         }
     }
@@ -39,9 +40,9 @@ impl Pieces {
     /// piece or its [beginning](Self::last_start), if it has grown.
     pub(in crate::tcp::sender) fn append(&mut self, nxt: u64, start: u64, end: u64, piece_bytes: u64) {
         self.forget(nxt);
-        if start == self.cut_end {
+        if self.cuts.first() == Some(&start) {
             // The rest is a run of its own now.
-            self.cut_end = 0;
+            self.cuts.remove(0);
         }
         if let Some(last) = self.runs.back_mut() {
             if last.piece_bytes == piece_bytes && (start - last.start).is_multiple_of(piece_bytes) {
@@ -58,20 +59,21 @@ impl Pieces {
 
     /// The end of the first piece, which begins at `nxt`.
     pub(in crate::tcp::sender) fn first_end(&self, nxt: u64) -> u64 {
-        if nxt < self.cut_end {
-            return self.cut_end;
+        if let Some(cut) = self.cuts.iter().rev().find(|cut| **cut > nxt) {
+            return *cut;
         }
         self.runs.iter().find(|run| run.end > nxt).map_or(nxt, |run| run.end_of_piece(nxt))
     }
 
     /// The first piece is cut at `end`.
     pub(in crate::tcp::sender) fn cut(&mut self, end: u64) {
-        self.cut_end = end;
+        self.cuts.retain(|cut| *cut > end);
+        self.cuts.push(end);
     }
 
     /// The number of pieces from `nxt` on.
     pub(in crate::tcp::sender) fn count(&self, nxt: u64) -> u64 {
-        let mut count = u64::from(nxt < self.cut_end);
+        let mut count = self.cuts.iter().filter(|cut| **cut > nxt).count() as u64;
         for run in self.runs.iter().filter(|run| run.end > nxt) {
             count += run.count(nxt);
         }
@@ -159,6 +161,20 @@ mod tests {
         assert_eq!((pieces.count(1), pieces.last_start(1), pieces.first_end(1)), (2, 31, 31));
         pieces.append(1, 31, 131, 100);
         assert_eq!((pieces.count(1), pieces.count(31)), (2, 1));
+    }
+
+    #[test]
+    fn what_was_cut_off_and_not_sent_can_be_cut_again() {
+        let mut pieces = Pieces::default();
+        pieces.append(1, 1, 101, 100);
+        pieces.cut(61);
+        pieces.cut(21);
+        assert_eq!((pieces.count(1), pieces.last_start(1)), (3, 61));
+        assert_eq!(ends(&pieces, 1, 101), [21, 61, 101]);
+        assert_eq!(pieces.count(21), 2);
+        // The rest after the first cut grows; the piece between the cuts does not.
+        pieces.append(21, 61, 161, 100);
+        assert_eq!(ends(&pieces, 21, 161), [61, 161]);
     }
 
     #[test]
