@@ -170,7 +170,9 @@ mod tests {
         let mut echo = echo(Mode::Exact);
         let seen = [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ect0].map(|codepoint| {
             let changes = echo.changes(codepoint);
-            echo.on_packet(&data(Flags::NONE), codepoint);
+            let request = echo.on_packet(&data(Flags::NONE), codepoint);
+            // Only a change is acknowledged at once, not the packets that follow it.
+            assert_eq!(request, Request { at_once: changes, hurry: false });
             (changes, echo.flags().ece())
         });
         assert_eq!(seen, [(false, false), (true, true), (false, true), (true, false)]);
