@@ -42,7 +42,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     ),
     "nping": (
         b"\nStarting Nping 0.7.93 ( https://nmap.org/nping )\n"
-        b"RCVD (0.0561s) ICMP [192.0.2.9 > 192.0.2.1 Echo reply (type=0/code=0) id=4 seq=1] IP [ttl=56 id=0 iplen=28 ]\n",
+        b"RCVD (0.0561s) ICMP [192.0.2.9 > 192.0.2.1 Echo reply (type=0/code=0) id=4 seq=1] IP [ttl=56 iplen=28]\n",
         "found the lines of nping, which have the times of packets, not round trips",
     ),
     "qlog in a sequence of JSON": (b'\x1e{"qlog_version": "0.3"}\n', "found JSON, but of no known program"),

@@ -76,7 +76,8 @@ def test_what_the_repetitions_scatter_is_no_difference() -> None:
 
 
 def test_of_queues_that_are_alike_a_usual_one_is_taken() -> None:
-    exotic, usual, alike = (measured(name, 9.8, ms) for name, ms in [("fq_pie", 36.52), ("fq_codel", 36.54), ("sfq", 36.53)])
+    times_ms = {"fq_pie": 36.52, "fq_codel": 36.54, "sfq": 36.53}
+    exotic, usual, alike = (measured(name, 9.8, ms) for name, ms in times_ms.items())
     verdict = judge([exotic, usual, alike])
     assert verdict.best is usual
     assert verdict.as_good == (exotic, alike)

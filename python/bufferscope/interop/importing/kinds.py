@@ -13,7 +13,6 @@ from bufferscope.interop.importing.result import Reading
 FIRST_LINES = 4000
 RRD = "RRD\0"
 """How the files of RRDtool begin, in which Smokeping keeps its results."""
-NPING = "Starting Nping "
 IPERF_TABLE = "[ ID] Interval"
 """The heads of the columns that iperf and iperf3 print."""
 
@@ -68,10 +67,6 @@ def read_all(text: str, name: str | None = None) -> list[Reading]:
             "found a database of RRDtool, as Smokeping has them, which only RRDtool reads; allowed: what "
             "`rrdtool fetch FILE AVERAGE` prints of it"
         )
-    if NPING in text[:FIRST_LINES]:
-        raise Unusable(
-            "found the lines of nping, which have the times of packets, not round trips; allowed: those of ping or fping"
-        )
     with budget.limits():
         if name is not None:
             return _of_json(text, {name: JSON[name]}) if name in JSON else [TEXT[name].read(text)]
@@ -82,6 +77,11 @@ def read_all(text: str, name: str | None = None) -> list[Reading]:
         for known in TEXT.values():
             if known.recognises(text):
                 return [known.read(text)]
+        if ping.NPING in text[:FIRST_LINES]:
+            raise Unusable(
+                "found the lines of nping, which have the times of packets, not round trips; allowed: those of ping or "
+                "fping"
+            )
         if IPERF_TABLE in text[:FIRST_LINES]:
             raise Unusable("found the table that iperf prints, with rounded numbers; allowed: `iperf3 --json`")
         raise Unusable(_unknown("an unknown format"))

@@ -23,6 +23,8 @@ DEFAULT_INTERVAL_NS = NANOSECONDS
 LONGEST_LINE = 500
 """No line of ping is longer."""
 FIRST_LINES = 4000
+NPING = "Starting Nping "
+"""How nping begins, whose lines resemble those of ping."""
 MOST_HOSTS = 1000
 BELOW = 0.5
 """The part of its bound that is taken for a round trip of `<1 ms`, and of `0 ms`, which has no fraction."""
@@ -50,8 +52,9 @@ UNITS_NS = {"us": 1000, "µs": 1000, "usec": 1000, "s": NANOSECONDS, "sec": NANO
 
 def recognises(content: Any) -> bool:
     """Whether text comes from ping."""
-    first = [stamps.split(line)[1] for line in content[:FIRST_LINES].split("\n")]
-    return any(_HEADER.match(line) or _answer(line[:LONGEST_LINE]) for line in first)
+    beginning = content[:FIRST_LINES]
+    first = [stamps.split(line)[1] for line in beginning.split("\n")]
+    return NPING not in beginning and any(_HEADER.match(line) or _answer(line[:LONGEST_LINE]) for line in first)
 
 
 def read(content: Any) -> Reading:
