@@ -235,7 +235,7 @@ row! {
         dropped: u64,
         /// Packets marked since the start.
         marked: u64,
-        /// Packets passed on since the start.
+        /// Packets passed on since the start; a packet of several segments counts as so many.
         sent_packets: u64,
         /// Bytes passed on since the start, link-layer overhead included.
         sent_bytes: u64,

@@ -23,6 +23,8 @@ pub(crate) const DESCRIPTORS_BYTES: u32 = BUFFER_BYTES + SHARED_INFO_BYTES;
 /// The headers of TCP, IP and the link with what may be put in front of them (`MAX_TCP_HEADER` of Debian's cloud kernel
 /// 6.1).
 pub(crate) const TCP_HEADERS_BYTES: u32 = 256;
+/// The payload of the largest packet that segmentation offload makes (`GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER`).
+pub(crate) const MOST_PAYLOAD_BYTES: u64 = 65_536 - 1 - TCP_HEADERS_BYTES as u64;
 /// The overhead of a datagram: the link's header, rounded up (`LL_RESERVED_SPACE`), and 15 bytes.
 const DATAGRAM_ROOM_BYTES: u32 = 16 + 15;
 /// Alignment of the data (`SKB_DATA_ALIGN`).

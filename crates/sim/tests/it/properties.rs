@@ -152,6 +152,10 @@ fn assert_rings_within_limits(scenario: &Scenario, sink: &MemorySink) {
     for (name, port) in rated_ports(scenario) {
         let Some(ring) = port.ring else { continue };
         let [packets, sent] = ["packets", "sent_packets"].map(|column| queue(sink, column, (&name, "ring")));
+        let [waiting, gone] = ["bytes", "sent_bytes"].map(|column| queue(sink, column, (&name, "ring")));
+        for ((waiting, gone), begun) in waiting.into_iter().zip(gone).zip(queue(sink, "sent_bytes", (&name, "qdisc"))) {
+            assert_eq!(waiting + gone, begun, "{name}: bytes");
+        }
         let passed_on = queue(sink, "sent_packets", (&name, "qdisc"));
         for ((packets, sent), passed_on) in packets.into_iter().zip(sent).zip(passed_on) {
             assert!(packets <= ring.room_packets().into(), "{name}: {packets} packets in the ring");

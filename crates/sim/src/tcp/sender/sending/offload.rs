@@ -9,12 +9,10 @@
 //! Written data is joined into [pieces](super::pieces) of up to `gso_max_segs` segments or half of the peer's largest
 //! window. A packet consists of a whole piece or of the beginning of one.
 
-use crate::network::truesize::TCP_HEADERS_BYTES;
+use crate::network::truesize::MOST_PAYLOAD_BYTES;
 use crate::tcp::sender::{Sender, State};
 use crate::transport::congestion::rate_of_window;
 
-/// Payload that fits a packet (`GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER`).
-const MOST_BYTES: u64 = 65_536 - 1 - TCP_HEADERS_BYTES as u64;
 /// A packet holds as much as the pacing rate sends in this fraction of a second, as a shift (`sk_pacing_shift`).
 const RATE_SHIFT: u32 = 10;
 /// For round trips of up to 512 us, a packet may have the maximum size. The size halves for every further 512 us
@@ -129,8 +127,8 @@ impl Sender {
             rate_of_window(window, &self.context(now_ns))
         };
         let halvings = self.rtt.min_ns().map_or(u64::MAX, |min_ns| (min_ns / 1000) >> RTT_SHIFT);
-        let near_bytes = if halvings < u64::from(u32::BITS) { MOST_BYTES >> halvings } else { 0 };
-        let bytes = (rate >> RATE_SHIFT).saturating_add(near_bytes).min(MOST_BYTES);
+        let near_bytes = if halvings < u64::from(u32::BITS) { MOST_PAYLOAD_BYTES >> halvings } else { 0 };
+        let bytes = (rate >> RATE_SHIFT).saturating_add(near_bytes).min(MOST_PAYLOAD_BYTES);
         let segments = (bytes / u64::from(self.mss_bytes)) as u32;
         segments.max(self.cc.min_tso_segs().unwrap_or(self.min_tso_segs)).min(self.gso_max_segs)
     }

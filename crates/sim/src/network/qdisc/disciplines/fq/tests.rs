@@ -31,12 +31,12 @@ fn bench(parameters: scenario::Fq) -> Bench {
     Bench::new(&scenario::Qdisc::Fq(parameters))
 }
 
-/// A flow that another host sends.
 /// A hash with these lowest bits, of which `orphan_mask` takes some.
 fn with_low(bits: u32) -> u32 {
     bits.rotate_right(16)
 }
 
+/// A flow that another host sends.
 fn flow(hash: u32) -> Flow {
     Flow { hash: with_low(hash), source: 7, ..Flow::default() }
 }

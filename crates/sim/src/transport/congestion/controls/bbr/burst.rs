@@ -1,18 +1,16 @@
 //! The number of packets in a burst, for which the window has to leave room.
 
-use crate::network::truesize::TCP_HEADERS_BYTES;
+use crate::network::truesize::MOST_PAYLOAD_BYTES;
 
-/// A burst is what leaves in 1/1024 s (`sk_pacing_shift`), but no more than fits into one IP packet with its headers
-/// (`GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER`).
+/// A burst is what leaves in 1/1024 s (`sk_pacing_shift`), but no more than fits into one packet.
 const BURST_SHIFT: u32 = 10;
-const BURST_MAX_BYTES: u64 = 65_536 - 1 - TCP_HEADERS_BYTES as u64;
 const BURST_MAX_PACKETS: u64 = 0x7f;
 /// From 1.2 Mbit/s on a burst has at least two packets (`bbr_min_tso_rate`).
 const SINGLE_BELOW_BYTES_PER_S: u64 = 1_200_000 / 8;
 
 /// Packets that the kernel would pass to the lower layer at once at this rate (`bbr_tso_segs_goal`).
 pub(super) fn burst_packets(pacing_bytes_per_s: u64, mss_bytes: u32) -> u32 {
-    let bytes = (pacing_bytes_per_s >> BURST_SHIFT).min(BURST_MAX_BYTES);
+    let bytes = (pacing_bytes_per_s >> BURST_SHIFT).min(MOST_PAYLOAD_BYTES);
     let least = least_packets(pacing_bytes_per_s).into();
     (bytes / u64::from(mss_bytes)).max(least).min(BURST_MAX_PACKETS) as u32
 }
