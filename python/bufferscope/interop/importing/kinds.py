@@ -79,8 +79,7 @@ def read_all(text: str, name: str | None = None) -> list[Reading]:
                 return [known.read(text)]
         if ping.NPING in text[:FIRST_LINES]:
             raise Unusable(
-                "found the lines of nping, which have the times of packets, not round trips; allowed: those of ping or "
-                "fping"
+                "found the lines of nping, which have the times of packets, not round trips; allowed: ping or fping"
             )
         if IPERF_TABLE in text[:FIRST_LINES]:
             raise Unusable("found the table that iperf prints, with rounded numbers; allowed: `iperf3 --json`")

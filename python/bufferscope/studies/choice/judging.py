@@ -25,8 +25,7 @@ KEPT = 0.98
 LEAST = 0.9
 """The share that every other discipline must keep, however short its queue is."""
 USUAL = ("cake", "fq_codel")
-"""The disciplines to take where others are as good, as in `bufferscope fix`: they are the best known, on the most
-systems."""
+"""The disciplines to take where others are only as good, the first of them first, as in `bufferscope fix`."""
 DEVICE = "DEV"
 """Stands for the device in a command."""
 
