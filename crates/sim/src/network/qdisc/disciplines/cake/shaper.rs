@@ -46,7 +46,8 @@ pub(super) struct Shaper {
     pub(super) rate: Rate,
     /// When the next packet may leave.
     next_ns: u64,
-    /// When it may leave whatever was dropped: dropped packets advance only the other clock.
+    /// When it may leave whatever was dropped: dropped packets advance only the other clock. While they keep that clock
+    /// ahead of an empty discipline, this one lags behind the current time and lets a burst pass, as in the kernel.
     failsafe_ns: u64,
 }
 
