@@ -61,3 +61,16 @@ def test_what_red_drops_early_is_sent_again_and_reduces_the_window_once(tmp_path
     for found in (sim, guest):
         assert found["retransmits.total"] > 50
         assert found["goodput.bulk_mbit"] > 9.4
+
+
+@pytest.mark.guest
+def test_data_goes_first_where_acknowledgements_wait_for_the_application(tmp_path: Path, built: None) -> None:
+    result = bs.run(EXAMPLE.with_name("two-ways.toml"), engine=["sim", "guest"], out=tmp_path)
+    goodput = {
+        (run.engine, run.point["host.h2.tcp.rmem_default"]): metrics.compute(run)["goodput.total_mbit"]
+        for run in result.runs
+    }
+    # Four repetitions each have 19.0 or 19.1, and 17.1 Mbit/s, with standard deviations of 0.1 to 0.3.
+    for buffer, least, most in [("131072b", 18.5, 19.5), ("4mb", 16.4, 17.8)]:
+        assert least < goodput["sim", buffer] < most
+        assert least < goodput["guest", buffer] < most
