@@ -70,7 +70,7 @@ def test_data_goes_first_where_acknowledgements_wait_for_the_application(tmp_pat
         (run.engine, run.point["host.h2.tcp.rmem_default"]): metrics.compute(run)["goodput.total_mbit"]
         for run in result.runs
     }
-    # Four repetitions each have 19.0 or 19.1, and 17.1 Mbit/s, with standard deviations of 0.1 to 0.3.
+    # Four repetitions each have 19.0, and 16.8 or 17.1 Mbit/s, with standard deviations of 0.1 to 0.3.
     for buffer, least, most in [("131072b", 18.5, 19.5), ("4mb", 16.4, 17.8)]:
         assert least < goodput["sim", buffer] < most
         assert least < goodput["guest", buffer] < most

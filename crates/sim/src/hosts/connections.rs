@@ -274,6 +274,10 @@ impl Egress for Outlet<'_> {
         self.net.send(&packet, self.recording)
     }
 
+    fn is_empty(&self) -> bool {
+        self.net.has_empty_queue(self.from, self.destination)
+    }
+
     fn rehash(&mut self) {
         self.net.rehash(self.flow, self.to);
     }

@@ -209,6 +209,14 @@ impl Network {
         }
     }
 
+    /// Whether no packet waits in the queue of a host's port towards a destination.
+    pub(crate) fn has_empty_queue(&self, from: NodeIndex, destination: u16) -> bool {
+        match self.routes.step(destination, from) {
+            Step::Forward(port) => self.ports[port as usize].has_empty_queue(),
+            Step::Deliver => true,
+        }
+    }
+
     /// Passes a packet to a port. Returns what the port did with it.
     #[inline]
     pub(crate) fn forward(&mut self, packet: PacketId, port: PortIndex, recording: &mut AnyRecording<'_>) -> Xmit {

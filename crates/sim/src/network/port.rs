@@ -155,6 +155,11 @@ impl Port {
         !self.awaits_link && !self.link.is_stopped(now_ns)
     }
 
+    /// Whether no packet waits in the port's queue.
+    pub(crate) fn has_empty_queue(&self) -> bool {
+        self.queue.as_ref().is_none_or(QdiscLayer::is_empty)
+    }
+
     /// Every packet in the port.
     pub(crate) fn packets(&self, pool: &Pool) -> Vec<PacketId> {
         let mut packets: Vec<PacketId> = self.link.packets(pool);

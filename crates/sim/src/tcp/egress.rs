@@ -22,6 +22,9 @@ pub trait Egress {
     /// Accepts a segment and immediately returns what happened to it.
     fn send(&mut self, outgoing: &Outgoing) -> Xmit;
 
+    /// Whether no packet waits in the host's queue.
+    fn is_empty(&self) -> bool;
+
     /// The endpoint takes another hash for its segments from now on (`sk_rethink_txhash`): after a timeout, in the hope of
     /// a better path. (Linux also does so at the second copy of a segment, for acknowledgements. That is not modelled.)
     fn rehash(&mut self) {}
@@ -32,5 +35,9 @@ impl Egress for Vec<Outgoing> {
     fn send(&mut self, outgoing: &Outgoing) -> Xmit {
         self.push(*outgoing);
         Xmit::Left
+    }
+
+    fn is_empty(&self) -> bool {
+        true
     }
 }

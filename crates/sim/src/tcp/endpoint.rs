@@ -288,7 +288,11 @@ impl Endpoint {
             if segment.len > 0 && self.receiver.owes_before(segment, ecn) {
                 self.send_ack(now_ns, out);
             }
-            self.receiver.on_segment(now_ns, segment, ecn, round_trip);
+            let waits_for_application = self.receiver.on_segment(now_ns, segment, ecn, round_trip);
+            // If nothing waits in the host's queue, a few microseconds make no difference, and are not worth a timer.
+            if waits_for_application && out.is_empty() {
+                self.receiver.on_read();
+            }
             if self.sender.fin_sent() && self.receiver.is_finished() && !finished_before {
                 // Both ends have finished, so no data will carry the acknowledgement.
                 self.receiver.owe_at_once(now_ns, round_trip);

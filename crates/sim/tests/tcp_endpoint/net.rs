@@ -256,4 +256,8 @@ impl Egress for Outlet<'_> {
         }
         carried.xmit
     }
+
+    fn is_empty(&self) -> bool {
+        !self.pipe.own_host
+    }
 }

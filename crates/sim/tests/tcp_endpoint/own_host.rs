@@ -47,6 +47,8 @@ struct Gate {
     /// It shuts after this many segments.
     room: Option<usize>,
     displacing: bool,
+    /// Packets wait in the queue.
+    filled: bool,
     sent: Vec<Segment>,
     refused: usize,
     rehashes: usize,
@@ -61,6 +63,10 @@ impl Egress for Gate {
         self.room = self.room.map(|room| room - 1);
         self.sent.push(outgoing.segment);
         if self.displacing { Xmit::Displacing } else { Xmit::Left }
+    }
+
+    fn is_empty(&self) -> bool {
+        !self.filled
     }
 
     fn rehash(&mut self) {
@@ -96,8 +102,12 @@ impl Gated {
 
     /// A segment arrives after 10 ms.
     fn receive(&mut self, seq: u64, flags: Flags, ack: u64, window_bytes: u32) {
+        self.receive_data(seq, 0, flags, ack, window_bytes);
+    }
+
+    fn receive_data(&mut self, seq: u64, len: u32, flags: Flags, ack: u64, window_bytes: u32) {
         self.now_ns += 10 * MS;
-        let segment = Segment { seq, ack, len: 0, window_bytes, ts_val: 1, ts_ecr: 0, sack: SackBlocks::NONE, flags };
+        let segment = Segment { seq, ack, len, window_bytes, ts_val: 1, ts_ecr: 0, sack: SackBlocks::NONE, flags };
         self.end.on_segment(self.now_ns, &segment, Ecn::NotEct, &mut self.gate);
     }
 
@@ -243,4 +253,27 @@ fn each_timeout_takes_another_hash() {
     gated.wait();
     gated.wait();
     assert_eq!(gated.gate.rehashes, 3);
+}
+
+/// The end of a write is acknowledged when the application has read it. That takes a moment, in which other packets may
+/// fill the queue.
+#[test]
+fn an_acknowledgement_that_waits_for_the_application_is_sent_at_once_only_into_an_empty_queue() {
+    for filled in [false, true] {
+        let mut gated = Gated::connected(65_535);
+        // The quick acknowledgements of the start.
+        for n in 0..40 {
+            gated.receive_data(1 + 100 * n, 100, Flags::ACK, 1, 65_535);
+        }
+        gated.gate.filled = filled;
+        let before = gated.gate.sent.len();
+        gated.receive_data(4001, 100, Flags::ACK | Flags::PSH, 1, 65_535);
+        let at_once = gated.gate.sent.len() - before;
+        assert_eq!(at_once, usize::from(!filled));
+        if filled {
+            assert_eq!(gated.end.deadline(), Some(gated.now_ns + 10_000));
+            gated.wait();
+        }
+        assert_eq!(gated.gate.sent[before..].iter().map(|segment| segment.ack).collect::<Vec<_>>(), [4101]);
+    }
 }

@@ -212,14 +212,21 @@ impl DelayedAck {
         };
     }
 
-    /// The application will have read everything in a moment. This is then acknowledged if there `is_much_to_report`, or
-    /// if a write has ended and the connection is not one that answers.
+    /// The application will have read everything in a moment, and it is then acknowledged if there `is_much_to_report`, or
+    /// if a write has ended and the connection is not one that answers. Returns whether it will be.
     #[inline]
-    pub(crate) fn on_data_ready(&mut self, now_ns: u64, is_much_to_report: bool) {
+    pub(crate) fn on_data_ready(&mut self, now_ns: u64, is_much_to_report: bool) -> bool {
         let has_ended = self.pushed == Pushed::Twice || (self.pushed == Pushed::Once && !self.answers);
-        if self.due != Due::Now && (is_much_to_report || (has_ended && self.due != Due::No)) {
+        let waits = self.due != Due::Now && (is_much_to_report || (has_ended && self.due != Due::No));
+        if waits {
             self.held_until_ns = earlier(self.held_until_ns, Some(now_ns + READ_NS));
         }
+        waits
+    }
+
+    /// The application has read everything, and it is acknowledged now.
+    pub(crate) fn on_read(&mut self) {
+        self.due = Due::Now;
     }
 
     /// A segment is sent that acknowledges everything.
@@ -367,14 +374,14 @@ mod tests {
             let mut ack = settled();
             ack.on_data(1000 * MS, full, pushes, PACE);
             ack.owe(1000 * MS, Urgency::Normal, PACE);
-            ack.on_data_ready(1000 * MS, false);
+            assert!(ack.on_data_ready(1000 * MS, false));
             assert!(!ack.is_due(1000 * MS));
             assert!(ack.is_due(1000 * MS + READ_NS));
         }
         let mut ack = settled();
         ack.on_data(1000 * MS, true, false, PACE);
         ack.owe(1000 * MS, Urgency::Normal, PACE);
-        ack.on_data_ready(1000 * MS, false);
+        assert!(!ack.on_data_ready(1000 * MS, false));
         assert!(!ack.is_due(1039 * MS));
     }
 
@@ -384,7 +391,7 @@ mod tests {
         ack.on_data_sent(1010 * MS);
         ack.on_data(1020 * MS, false, true, PACE);
         ack.owe(1020 * MS, Urgency::Normal, PACE);
-        ack.on_data_ready(1020 * MS, false);
+        assert!(!ack.on_data_ready(1020 * MS, false));
         assert_eq!(ack.deadline(), Some(1060 * MS));
         // No answer came, so none is expected the next time.
         ack.on_delay_over(1060 * MS, 220 * MS);

@@ -2,8 +2,8 @@
 //! ([`reassembly`]), how much more may arrive ([`window`]), which segments are acceptable ([`validation`]), when to
 //! acknowledge ([`delayed_ack`], [`compression`]), and which ECN marks arrived ([`ecn`]).
 //!
-//! The application reads all in-order data at once, except that an acknowledgement that its reading causes is sent a few
-//! microseconds later ([`delayed_ack`]). Such data occupies the buffer only in the moment in which an acknowledgement is
+//! The application reads all in-order data at once, except that an acknowledgement that its reading causes may be sent a
+//! few microseconds later ([`delayed_ack`]). Such data occupies the buffer only in the moment in which an acknowledgement is
 //! sent that does not wait for the application.
 
 mod compression;
@@ -158,11 +158,12 @@ impl Receiver {
         self.reassembly.recency(segment.seq, segment.end()).is_some_and(|later| later >= BLOCKS_SURELY_REPORTED)
     }
 
-    /// Processes the payload and FIN of an acceptable segment.
-    pub(crate) fn on_segment(&mut self, now_ns: u64, segment: &Segment, ecn: Ecn, round_trip: RoundTrip) {
+    /// Processes the payload and FIN of an acceptable segment. Returns whether an acknowledgement now waits for the
+    /// application to read.
+    pub(crate) fn on_segment(&mut self, now_ns: u64, segment: &Segment, ecn: Ecn, round_trip: RoundTrip) -> bool {
         let marks = self.echo.on_packet(segment, ecn);
         if segment.end() == segment.seq {
-            return;
+            return false;
         }
         self.window.measure_rtt(now_ns, segment.ts_ecr, segment.len);
         let pace = self.pace(round_trip);
@@ -217,10 +218,15 @@ impl Receiver {
             self.delayed.on_finish();
         }
         self.delayed.owe(now_ns, urgency, pace);
-        if read.is_some() {
+        read.is_some() && {
             let is_much_to_report = has_second_segment || self.window.has_doubled(next, held_bytes);
-            self.delayed.on_data_ready(now_ns, is_much_to_report);
+            self.delayed.on_data_ready(now_ns, is_much_to_report)
         }
+    }
+
+    /// The application has read everything, and the acknowledgement that waited for this is owed now.
+    pub(crate) fn on_read(&mut self) {
+        self.delayed.on_read();
     }
 
     /// The acknowledgement for a segment that is sent now. Only segments without payload carry SACK blocks (the kernel
