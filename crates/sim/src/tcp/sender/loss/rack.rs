@@ -250,6 +250,7 @@ impl Rack {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::network::segment::Flags;
     use crate::tcp::SackBlock;
     use crate::transport::delivery_rate::Note;
 
@@ -259,7 +260,7 @@ mod tests {
     /// Ten segments of 100 bytes, one sent every millisecond from time 0.
     fn flight() -> (Rack, Scoreboard) {
         let mut board = Scoreboard::new(100, false);
-        (0..10).for_each(|n| board.push(Sent::new(1 + 100 * n, 100, false, n * MS, Note::default()), false));
+        (0..10).for_each(|n| board.push(Sent::new(1 + 100 * n, 100, Flags::NONE, n * MS, Note::default()), false));
         (Rack::new(), board)
     }
 
@@ -348,7 +349,7 @@ mod tests {
         // The probe repeats the last segment, which was selectively acknowledged; new data sent after it arrives.
         let probe = board.retransmit(9, 110 * MS, Note::default(), false, false);
         rack.on_retransmit(9, &probe);
-        board.push(Sent::new(1001, 100, false, 111 * MS, Note::default()), false);
+        board.push(Sent::new(1001, 100, Flags::NONE, 111 * MS, Note::default()), false);
         let now_ns = deliver(&mut rack, &mut board, 10);
         rack.detect(&mut board, Situation { recovering: true, ..at(now_ns + RTT_NS) });
         assert_eq!(lost(&board), [0, 1, 2, 3, 4, 5, 6, 7, 8]);

@@ -5,7 +5,7 @@
 //! (`packets_out`, `sacked_out`, `lost_out`, `retrans_out`). They are updated with the marks, so that counting never
 //! requires a walk over the ring.
 
-use crate::network::segment::{SackBlock, SackBlocks};
+use crate::network::segment::{Flags, SackBlock, SackBlocks};
 use crate::tcp::sender::sending::output::Parcel;
 use crate::transport::congestion::LostPacket;
 use crate::transport::delivery_rate::{Note, Transmission};
@@ -28,8 +28,8 @@ pub(crate) struct Sent {
     pub(crate) note: Note,
     /// Payload bytes.
     pub(crate) len: u16,
-    /// It carries the FIN, which takes one sequence number.
-    pub(crate) fin: bool,
+    /// FIN, which takes one sequence number, and PSH. It keeps them when it is retransmitted.
+    pub(crate) flags: Flags,
     /// Selectively acknowledged.
     pub(crate) sacked: bool,
     /// Considered lost. It stays so when it is retransmitted, until it is acknowledged.
@@ -86,16 +86,16 @@ impl Sent {
     }
 
     /// A segment sent for the first time.
-    pub(crate) fn new(seq: u64, len: u32, fin: bool, sent_ns: u64, note: Note) -> Self {
+    pub(crate) fn new(seq: u64, len: u32, flags: Flags, sent_ns: u64, note: Note) -> Self {
         let len = u16::try_from(len).expect("a segment fits an IP packet");
         let [sacked, lost, retransmitted, ever_retransmitted, app_limited] = [false; 5];
-        Self { seq, sent_ns, order: 0, note, len, fin, sacked, lost, retransmitted, ever_retransmitted, app_limited }
+        Self { seq, sent_ns, order: 0, note, len, flags, sacked, lost, retransmitted, ever_retransmitted, app_limited }
     }
 
     /// First sequence number after it.
     #[inline]
     pub(crate) fn end(&self) -> u64 {
-        self.seq + u64::from(self.len) + u64::from(self.fin)
+        self.seq + u64::from(self.len) + u64::from(self.flags.fin())
     }
 }
 
@@ -205,7 +205,7 @@ impl Scoreboard {
         Parcel {
             seq: sent().next().expect("what is retransmitted is outstanding").seq,
             bytes: sent().map(|sent| u32::from(sent.len)).sum(),
-            fin: sent().any(|sent| sent.fin),
+            ends: sent().fold(Flags::NONE, |flags, sent| flags | sent.flags),
             segments,
         }
     }

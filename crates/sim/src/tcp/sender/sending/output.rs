@@ -31,10 +31,17 @@ pub(in crate::tcp::sender) struct Parcel {
     pub(in crate::tcp::sender) seq: u64,
     /// Payload.
     pub(in crate::tcp::sender) bytes: u32,
-    /// Whether a FIN follows the payload.
-    pub(in crate::tcp::sender) fin: bool,
+    /// FIN if one follows the payload, and PSH if the end of a write is in it.
+    pub(in crate::tcp::sender) ends: Flags,
     /// Number of segments into which the packet is eventually split.
     pub(in crate::tcp::sender) segments: u32,
+}
+
+impl Parcel {
+    /// The flags that the contents require.
+    pub(in crate::tcp::sender) fn flags(&self) -> Flags {
+        if self.segments > 1 { self.ends | Flags::PSH } else { self.ends }
+    }
 }
 
 impl Output<'_> {
@@ -61,28 +68,22 @@ impl Output<'_> {
 }
 
 impl Sender {
-    /// Passes a packet to the host, with these flags and those that its contents require. Returns whether the host
+    /// Passes a packet to the host, with these flags and those of its contents. Returns whether the host
     /// accepted it.
     #[inline]
     pub(in crate::tcp::sender) fn hand_down(
         &mut self,
         parcel: Parcel,
-        mut flags: Flags,
+        flags: Flags,
         ecn: Ecn,
         output: &mut Output,
     ) -> bool {
-        let Parcel { seq, bytes, fin, segments } = parcel;
+        let Parcel { seq, bytes, segments, .. } = parcel;
         let now_ns = output.now_ns;
         if self.board.in_flight() == 0 {
             self.cc.on_event(&self.context(now_ns), Event::TxStart);
         }
-        if fin {
-            flags |= Flags::FIN;
-        }
-        if segments > 1 {
-            flags |= Flags::PSH;
-        }
-        let xmit = output.send(seq, bytes, flags, ecn);
+        let xmit = output.send(seq, bytes, flags | parcel.flags(), ecn);
         self.last_sent_ns = now_ns;
         self.on_xmit_result(now_ns, xmit);
         if xmit.is_queued() {

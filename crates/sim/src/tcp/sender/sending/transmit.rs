@@ -138,14 +138,15 @@ impl Sender {
         let begins = self.board.packets_out() == 0;
         let seq = self.nxt;
         let segments = if bytes > self.mss_bytes { bytes.div_ceil(self.mss_bytes) } else { 1 };
-        let parcel = Parcel { seq, bytes, fin, segments };
         let end = seq + u64::from(bytes);
-        let has_data = bytes > 0;
-        let (mut flags, ecn) =
-            if has_data { (self.marks.of_new_data(), self.marks.data()) } else { (Flags::NONE, self.marks.other()) };
+        let mut ends = if fin { Flags::FIN } else { Flags::NONE };
         if self.data.pushes.holds(end) {
-            flags |= Flags::PSH;
+            ends |= Flags::PSH;
         }
+        let parcel = Parcel { seq, bytes, ends, segments };
+        let has_data = bytes > 0;
+        let (flags, ecn) =
+            if has_data { (self.marks.of_new_data(), self.marks.data()) } else { (Flags::NONE, self.marks.other()) };
         if !self.hand_down(parcel, flags, ecn, output) {
             return 0;
         }
@@ -154,9 +155,9 @@ impl Sender {
         let app_limited = self.delivery.is_app_limited();
         for number in 0..segments {
             let len = (end - self.nxt).min(u64::from(self.mss_bytes)) as u32;
-            let fin = fin && self.nxt + u64::from(len) == end;
-            self.board.push(Sent { app_limited, ..Sent::new(self.nxt, len, fin, now_ns, note) }, number > 0);
-            self.nxt += u64::from(len) + u64::from(fin);
+            let flags = if self.nxt + u64::from(len) == end { parcel.flags() } else { Flags::NONE };
+            self.board.push(Sent { app_limited, ..Sent::new(self.nxt, len, flags, now_ns, note) }, number > 0);
+            self.nxt += u64::from(len) + u64::from(flags.fin());
             if len < self.mss_bytes {
                 self.data.small_end = self.nxt;
             }

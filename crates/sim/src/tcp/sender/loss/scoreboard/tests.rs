@@ -5,7 +5,7 @@ use super::*;
 /// Ten segments of 100 bytes from sequence number 1; id n starts at 1 + 100 n.
 fn ten() -> Scoreboard {
     let mut board = Scoreboard::new(100, false);
-    (0..10).for_each(|n| board.push(Sent::new(1 + 100 * n, 100, false, n, Note::default()), false));
+    (0..10).for_each(|n| board.push(Sent::new(1 + 100 * n, 100, Flags::NONE, n, Note::default()), false));
     board
 }
 
@@ -95,7 +95,7 @@ fn losses_are_reported_with_what_was_noted_when_the_segment_was_sent() {
     let mut board = Scoreboard::new(100, true);
     for n in 0..3 {
         let note = Note { in_flight: n + 1, ..Note::default() };
-        board.push(Sent::new(1 + 100 * u64::from(n), 100, false, 0, note), false);
+        board.push(Sent::new(1 + 100 * u64::from(n), 100, Flags::NONE, 0, note), false);
     }
     board.mark_lost(0);
     board.mark_lost(2);
@@ -109,7 +109,7 @@ fn segments_of_uneven_length_are_found_too() {
     let mut board = Scoreboard::new(100, false);
     let mut seq = 1;
     for len in [100, 7, 1, 100, 33, 100] {
-        board.push(Sent::new(seq, len, false, 0, Note::default()), false);
+        board.push(Sent::new(seq, len, Flags::NONE, 0, Note::default()), false);
         seq += u64::from(len);
     }
     let mut lens = vec![];
