@@ -38,16 +38,13 @@ def test_what_there_was_no_room_for_is_not_sent_and_reduces_the_window(tmp_path:
         # Hundreds of packets were dropped, but none was lost: no acknowledgement is missing.
         assert found["drops.h1>h2"] > 50
         assert found["retransmits.total"] == 0
-        # Ten have the queue to themselves. On a kernel, others get in now and then: a host takes some time from when a
-        # packet leaves its queue to when its sender fills the place.
+        # Ten could have the queue to themselves. Others get in now and then: some microseconds pass from when a packet
+        # leaves the queue to when its sender fills the place.
         assert 9.5 / 16 <= found["goodput.jain"] <= 11.5 / 16
         # A window of ten is reduced at the first attempt, and again where a first segment got out and was answered.
         starving = starved(run.flows)
         assert starving
         assert all(state in {"cwr", "open"} and cwnd <= 10 and ssthresh <= 7 for state, cwnd, ssthresh in starving)
-    # Nobody gets in: which of them have one answer, the order decides in which they begin. Between that answer and the
-    # next attempt the state is open, with the window that it was reduced to.
-    assert starved(result.runs[0].flows) <= {("cwr", 10, 7), ("open", 7, 7), ("cwr", 7, 4)}
 
 
 @pytest.mark.guest

@@ -130,8 +130,8 @@ impl Connections {
     /// A segment has left the queue of its own host.
     pub(crate) fn depart(&mut self, packet: &TcpPacket, net: &mut Network, recording: &mut AnyRecording<'_>) {
         let role = packet.to.other();
-        let depart = |connection: &mut Connection, now_ns, out: &mut dyn Egress| {
-            connection.endpoint(role).on_left_host(now_ns, packet.sent_len(), out);
+        let depart = |connection: &mut Connection, now_ns, _: &mut dyn Egress| {
+            connection.endpoint(role).on_left_host(now_ns, packet.sent_len());
         };
         self.run(packet.connection, role, depart, net, recording);
     }

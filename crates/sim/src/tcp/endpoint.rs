@@ -160,8 +160,8 @@ impl Endpoint {
 
     /// A [charged](Segment::is_charged) segment with `len` bytes of payload has left the queue of the host's port, or
     /// was dropped from it. It had been [queued](Xmit::Queued) before.
-    pub fn on_left_host(&mut self, now_ns: u64, len: u32, out: &mut dyn Egress) {
-        self.sender.on_left_host(len, &mut Output { now_ns, receiver: &mut self.receiver, out });
+    pub fn on_left_host(&mut self, now_ns: u64, len: u32) {
+        self.sender.on_left_host(now_ns, len);
     }
 
     /// When [`on_timer`](Self::on_timer) must be called next if nothing arrives earlier.

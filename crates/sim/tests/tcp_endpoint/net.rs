@@ -210,9 +210,7 @@ impl Net {
         self.now_ns = next_ns;
         if self.transit.leaving.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns == next_ns) {
             let Reverse((_, _, from, len)) = self.transit.leaving.pop().unwrap();
-            self.act(from, |end, now_ns, out| {
-                end.on_left_host(now_ns, len, out);
-            });
+            self.act(from, |end, now_ns, _| end.on_left_host(now_ns, len));
         } else if self.transit.arrivals.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns == next_ns) {
             let Reverse((_, number, to)) = self.transit.arrivals.pop().unwrap();
             let (segment, ecn) = self.transit.on_the_way.remove(&number).unwrap();

@@ -236,8 +236,11 @@ fn a_packet_that_displaces_another_halves_the_window_and_is_charged_until_it_lea
     // Small queues keep most of the initial window of ten in the connection.
     let queued = gated.gate.sent.len() - before;
     assert!((2..10).contains(&queued), "{queued}");
-    gated.end.on_left_host(gated.now_ns, MSS as u32, &mut gated.gate);
-    assert_eq!(gated.gate.sent.len() - before, queued + 1);
+    gated.end.on_left_host(gated.now_ns, MSS as u32);
+    assert_eq!(gated.gate.sent.len() - before, queued, "the tasklet has not run yet");
+    let left_ns = gated.now_ns;
+    gated.wait();
+    assert_eq!((gated.gate.sent.len() - before, gated.now_ns - left_ns), (queued + 1, 9_000));
 }
 
 /// `tcp_write_timeout` calls `sk_rethink_txhash`; a tail loss probe does not.

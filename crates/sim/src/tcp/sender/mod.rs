@@ -283,7 +283,7 @@ impl Sender {
     /// When [`on_timer`](Self::on_timer) is due.
     #[inline]
     pub(crate) fn deadline(&self) -> Option<u64> {
-        earlier(self.timer.deadline(), self.pacer.wake_ns())
+        earlier(earlier(self.timer.deadline(), self.pacer.wake_ns()), self.small_queue.deadline())
     }
 
     /// Smoothed round-trip time.

@@ -9,14 +9,16 @@
 //! Packets are counted with the memory that the kernel charges for them, not with their payload. Only packets with
 //! payload or a FIN are charged.
 //!
+//! The connection does not send in the moment in which a packet leaves, but shortly after, in a tasklet. Whatever is sent
+//! in between takes the place in the queue, so that others get in although a few connections keep it full.
+//!
 //! A packet that is still in that queue is not retransmitted, even if the timer expires (`skb_still_in_host_queue`).
 
 use std::collections::VecDeque;
 
-use super::output::Output;
 use crate::network::truesize::TCP_BYTES;
+use crate::tcp::sender::Sender;
 use crate::tcp::sender::loss::scoreboard::SentId;
-use crate::tcp::sender::{Sender, State};
 use crate::transport::congestion::rate_of_window;
 
 /// Memory that a packet takes in addition to its payload.
@@ -28,6 +30,10 @@ const LIMIT_BYTES: u64 = 1 << 20;
 /// Retransmissions may fill the queue to twice the limit.
 const RETRANSMIT_FACTOR: u64 = 2;
 
+/// Time from when a packet leaves the queue to when the tasklet sends the next. It is 9 us in the guest at the median
+/// (from `qdisc_dequeue` to `qdisc_enqueue` as traced by the kernel).
+const TASKLET_NS: u64 = 9_000;
+
 /// The connection's packets in the host's queue.
 #[derive(Debug, Default)]
 pub(crate) struct SmallQueue {
@@ -37,6 +43,8 @@ pub(crate) struct SmallQueue {
     queued: VecDeque<u64>,
     /// The sender holds packets back (`TSQ_THROTTLED`).
     holds_back: bool,
+    /// When the tasklet runs that sends what was held back.
+    tasklet_ns: Option<u64>,
 }
 
 impl SmallQueue {
@@ -52,12 +60,24 @@ impl SmallQueue {
         self.charged_bytes == 0
     }
 
-    /// A packet with `len` bytes of payload has left. Returns whether packets were held back, which may be sent now.
+    /// A packet with `len` bytes of payload has left. What was held back is sent by a tasklet.
     #[inline]
-    fn on_left(&mut self, len: u32) -> bool {
+    pub(crate) fn on_left(&mut self, now_ns: u64, len: u32) {
         self.charged_bytes -= charge_bytes(len);
         self.queued.pop_front();
-        std::mem::take(&mut self.holds_back)
+        if std::mem::take(&mut self.holds_back) {
+            self.tasklet_ns.get_or_insert(now_ns + TASKLET_NS);
+        }
+    }
+
+    /// When the tasklet runs.
+    pub(crate) fn deadline(&self) -> Option<u64> {
+        self.tasklet_ns
+    }
+
+    /// Whether the tasklet runs now.
+    pub(in crate::tcp::sender) fn tasklet_runs(&mut self, now_ns: u64) -> bool {
+        self.tasklet_ns.take_if(|at_ns| *at_ns <= now_ns).is_some()
     }
 }
 
@@ -74,20 +94,13 @@ impl Sender {
         self.exceeds(now_ns, len, RETRANSMIT_FACTOR)
     }
 
-    /// A packet with `len` bytes of payload has left the host's queue. If packets waited for that, sending resumes,
-    /// with retransmissions first.
+    /// A packet with `len` bytes of payload has left the host's queue.
     #[inline]
-    pub(crate) fn on_left_host(&mut self, len: u32, output: &mut Output) {
-        if self.small_queue.on_left(len) {
-            if self.recovery.state() >= State::Recovery {
-                self.retransmit_lost(output);
-            }
-            self.transmit(output);
-        }
+    pub(crate) fn on_left_host(&mut self, now_ns: u64, len: u32) {
+        self.small_queue.on_left(now_ns, len);
     }
 
-    /// Whether the last transmission of this packet is still in the host's queue. If so, sending resumes when it has
-    /// left.
+    /// Whether the last transmission of this packet is still in the host's queue. If so, sending resumes after it has left.
     #[inline]
     pub(in crate::tcp::sender) fn still_in_host_queue(&mut self, id: SentId) -> bool {
         let Some(sent) = self.board.get(id) else { return false };

@@ -16,13 +16,15 @@ impl Sender {
             Some(Wait::Persist) => self.probe_window(output),
             None => {}
         }
-        if self.pacer.wakes(output.now_ns) {
-            self.on_pace(output);
+        // Both may be due, and both are to be noted.
+        let (paced, left) = (self.pacer.wakes(output.now_ns), self.small_queue.tasklet_runs(output.now_ns));
+        if paced || left {
+            self.resume(output);
         }
     }
 
-    /// The pacer allows sending again. Retransmissions come first (`tcp_tsq_write`).
-    fn on_pace(&mut self, output: &mut Output) {
+    /// The pacer or the host's queue allows sending again. Retransmissions come first (`tcp_tsq_write`).
+    fn resume(&mut self, output: &mut Output) {
         if self.recovery.state() >= State::Recovery {
             self.retransmit_lost(output);
         }
