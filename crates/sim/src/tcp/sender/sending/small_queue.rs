@@ -30,8 +30,8 @@ const LIMIT_BYTES: u64 = 1 << 20;
 /// Retransmissions may fill the queue to twice the limit.
 const RETRANSMIT_FACTOR: u64 = 2;
 
-/// Time from when a packet leaves the queue to when the tasklet sends the next. It is 9 us in the guest at the median
-/// (from `qdisc_dequeue` to `qdisc_enqueue` as traced by the kernel).
+/// Time from when a packet leaves the queue to when the tasklet sends the next. It is 8 or 9 us in the guest (between the
+/// kernel's tracepoints `qdisc_dequeue` and `qdisc_enqueue`).
 const TASKLET_NS: u64 = 9_000;
 
 /// The connection's packets in the host's queue.
