@@ -62,7 +62,7 @@ impl SmallQueue {
 
     /// A packet with `len` bytes of payload has left. What was held back is sent by a tasklet.
     #[inline]
-    pub(crate) fn on_left(&mut self, now_ns: u64, len: u32) {
+    fn on_left(&mut self, now_ns: u64, len: u32) {
         self.charged_bytes -= charge_bytes(len);
         self.queued.pop_front();
         if std::mem::take(&mut self.holds_back) {
