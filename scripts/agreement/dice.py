@@ -25,9 +25,13 @@ class Dice(Random):
         """A whole number of that kind."""
         return max(low, min(high, round(self.scaled(low, high))))
 
+    def us(self, low_ms: float, high_ms: float) -> int:
+        """A time of that kind, in microseconds."""
+        return round(self.scaled(low_ms, high_ms) * 1000)
+
     def ms(self, low: float, high: float) -> str:
-        """A time of that kind, as an experiment file has it."""
-        return f"{round(self.scaled(low, high) * 1000)}us"
+        """The same, as an experiment file has it."""
+        return f"{self.us(low, high)}us"
 
     def some(self, **keys: Callable[[], Value]) -> Table:
         """Some of these keys; about half are absent, so that their defaults apply."""

@@ -14,7 +14,10 @@ impaired wire. The ranges are those of paths and settings that people have, and 
   connection (50 of them take 1.3 ms), and a simulated host opens all at once. So where many start together in front of
   a short queue, another number of SYNs is lost, and for seconds another number of flows takes part.
 - The guest's wire below a ring charges every packet the time of a full one (docs/guest.md). So pings that
-  cross a ring are full, as data are. Handshakes are not.
+  cross a ring are full, as data are. Handshakes are not, so the flows above a ring start three times that apart:
+  seven SYNs that arrive together would need seven times as long in the guest. And that wire sends a packet early that
+  arrives soon after another has left. So there is no ring below a discipline with a rate of its own, which would
+  never fill it.
 - What the kernel engines do not have is left out: some congestion controls and disciplines, Netalyzr's test, PTM, and
   offload over a ring or on a link with another overhead than Ethernet's, where a kernel's size table counts the headers
   of a packet of several segments once (docs/engines.md).
@@ -24,13 +27,15 @@ from pathlib import Path
 
 from bufferscope.model.experiment import Experiment
 from dice import Dice, Table, written
-from drawn_queues import FULL_BYTES, LEAST_DEPTH, QUEUES, Bottleneck
+from drawn_queues import FULL_BYTES, LEAST_DEPTH, QUEUES, Bottleneck, has_own_rate
 from drawn_traffic import LOAD_TESTS, OTHERS
 from making import template
 from matrix import Entry, Matrix
 
 CAUSES = Path(__file__).with_name("random-causes.toml")
 MBIT = 1_000_000
+MICROSECONDS = 1_000_000
+"""In a second."""
 REPETITIONS = 3
 MOST_REPETITIONS = 12
 """Of a scenario that exceeds a tolerance with fewer."""
@@ -46,6 +51,10 @@ FEWEST_PACKETS = 10
 MOST_FLOWS = 64
 MOST_AT_ONCE = 8
 """Flows of an entry that may start at the same time."""
+LEAST_APART_US = 1000
+"""Of more, each starts so long after the one before ..."""
+STARTS_APART = 3
+"""... or above a ring, by the time of so many full packets."""
 HOST_JITTER: Table = {"jitter": "50us", "keep_order": True}
 
 BQL_SINCE = (6, 11)
@@ -91,12 +100,15 @@ def draw(seed: int, index: int, kernel: str | None) -> tuple[str, str]:
     bdp = max(rate * rtt_ms / 1000 / 8 / FULL_BYTES, FEWEST_PACKETS)
     duration = min(max(PACKETS * FULL_BYTES * 8 / rate, DURATIONS_S[0]), DURATIONS_S[1])
     ring = _ring(dice, kernel) if dice.chance(0.15) else {}
-    bulk = _bulk(dice, duration)
+    full_us = round(FULL_BYTES * 8 / rate * MICROSECONDS)
+    bulk = _bulk(dice, duration, STARTS_APART * full_us if ring else 0)
     others = [] if ring else _others(dice, rate, duration)
     depth = max(LEAST_DEPTH, round(bdp * dice.scaled(*DEPTHS)))
     path = Bottleneck(rate, rtt_ms, depth, is_shared=bool(others))
     qdisc = dice.choice(sorted(QUEUES))
     queue: Table = {"qdisc": qdisc, **QUEUES[qdisc](dice, path)}
+    if has_own_rate(queue):
+        ring = {}
     links = _links(dice, path, queue, ring)
     tcp: Table = {"gso_max_segs": dice.choice([16, 45])} if not ring and dice.chance(0.15) else {}
     if tcp:
@@ -164,8 +176,11 @@ def _wire(dice: Dice, path: Bottleneck) -> Table:
     return dice.choice(faults)
 
 
-def _bulk(dice: Dice, duration: float) -> list[Table]:
-    """The long flows: all alike, or of two congestion controls that start at different times."""
+def _bulk(dice: Dice, duration: float, apart_us: int) -> list[Table]:
+    """The long flows: all alike, or of two congestion controls that start at different times.
+
+    Those of an entry start at least so long apart.
+    """
     flows = dice.count(1, MOST_FLOWS)
     shares = [flows]
     if flows > 1 and dice.chance(0.4):
@@ -181,9 +196,9 @@ def _bulk(dice: Dice, duration: float) -> list[Table]:
         if number > 1:
             entry["start"] = f"{round(duration * dice.uniform(0, 0.3) * 1000)}ms"
         if share > 1 and dice.chance(0.3):
-            entry["stagger"] = dice.ms(1, 200)
-        elif share > MOST_AT_ONCE:
-            entry["stagger"] = "1ms"
+            entry["stagger"] = f"{max(dice.us(1, 200), apart_us)}us"
+        elif share > MOST_AT_ONCE or (share > 1 and apart_us):
+            entry["stagger"] = f"{max(LEAST_APART_US, apart_us)}us"
         entries.append(entry)
     return entries
 

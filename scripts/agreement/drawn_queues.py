@@ -178,3 +178,10 @@ QUEUES: Mapping[str, Callable[[Dice, Bottleneck], Table]] = {
     "netem": _netem,
 }
 """The parameters of each discipline."""
+OWN_RATES = {"tbf": "rate", "htb": "class", "cake": "bandwidth", "fq": "maxrate", "netem": "rate"}
+"""The keys with which a discipline sends at a rate of its own, below that of its link."""
+
+
+def has_own_rate(queue: Table) -> bool:
+    """Whether a discipline sends at a rate of its own."""
+    return OWN_RATES.get(str(queue["qdisc"])) in queue

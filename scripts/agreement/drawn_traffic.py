@@ -4,6 +4,9 @@ from collections.abc import Callable, Mapping
 
 from dice import Dice, Table, Value
 
+MOST_DATAGRAMS = 10_000
+"""A flood has at most so many per second. With 53,000, the guest's processor was saturated."""
+
 
 def _up(**keys: Value) -> Table:
     return {"from": "h1", "to": "h2", **keys}
@@ -22,12 +25,9 @@ def _back(dice: Dice, _: int, duration: float) -> Table:
 def _udp(dice: Dice, rate: int, duration: float) -> Table:
     """Datagrams at a part of the link's rate, up to a flood."""
     start, pattern = f"{round(duration * dice.uniform(0, 0.5))}s", dice.choice(["constant", "poisson"])
-    return _up(
-        rate=f"{round(rate * dice.scaled(0.05, 1.2))}bit",
-        size=f"{dice.count(100, 1448)}b",
-        start=start,
-        pattern=pattern,
-    )
+    sent, size = round(rate * dice.scaled(0.05, 1.2)), dice.count(100, 1448)
+    least = round(sent / 8 / MOST_DATAGRAMS)
+    return _up(rate=f"{sent}bit", size=f"{max(size, least)}b", start=start, pattern=pattern)
 
 
 def _web(dice: Dice, rate: int, _: float) -> Table:

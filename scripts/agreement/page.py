@@ -27,6 +27,9 @@ HEADINGS = {
 }
 """The table's columns, by the tolerances' metrics."""
 
+MOST_SATURATED = 0.01
+"""The part of a run's time in which a processor may be saturated. Beyond it, a run shows its machine."""
+
 Verdict = Literal["met", "chance", "missed", "hidden"]
 """`chance`: exceeded by less than the scatter of the repetitions. `hidden`: both percentiles are lost samples."""
 
@@ -75,6 +78,8 @@ def page(results: Mapping[str, PointAgreement], causes: Sequence[Cause], matrix:
 
     It says if stored runs of the reference were `kept` regardless of the build that made them.
     """
+    saturated = {scenario: saturation(results[scenario]) for scenario in results.keys() - comparable(results).keys()}
+    results = comparable(results)
     missed = differences(results, causes)
     every = differences(results, causes, verdicts=("missed", "chance"))
     counts = [_count(results, tolerance) for tolerance in TOLERANCES]
@@ -96,8 +101,24 @@ def page(results: Mapping[str, PointAgreement], causes: Sequence[Cause], matrix:
         files=_files(matrix, {difference.scenario for difference in missed}) if matrix.is_random else {},
         provenance=provenance(run for point in results.values() for run in point.runs),
         kept=kept,
+        saturated=saturated,
         repetitions=_range({c.reference.n for c in _compared(results)}),
     )
+
+
+def comparable(results: Mapping[str, PointAgreement]) -> dict[str, PointAgreement]:
+    """The scenarios in which no processor that carried packets was saturated."""
+    return {scenario: point for scenario, point in results.items() if saturation(point) <= MOST_SATURATED}
+
+
+def saturation(point: PointAgreement) -> float:
+    """The largest part of a run's time in which a processor that carried its packets was saturated."""
+    return max(_saturation(run) for run in point.runs)
+
+
+def _saturation(run: Run) -> float:
+    cpu = run.meta["summary"].get("cpu")
+    return cpu["saturated_s"] * 1e9 / run.meta["scenario"]["duration_ns"] if cpu else 0
 
 
 def verdict(comparison: MetricComparison) -> Verdict:
@@ -170,7 +191,7 @@ def _versions(meta: Metadata) -> str:
 
 def _range(numbers: set[int]) -> str:
     """`3`, or `1 to 3`."""
-    return " to ".join(str(number) for number in sorted({min(numbers), max(numbers)}))
+    return " to ".join(str(number) for number in sorted({min(numbers, default=0), max(numbers, default=0)}))
 
 
 def _compared(results: Mapping[str, PointAgreement]) -> Iterator[MetricComparison]:

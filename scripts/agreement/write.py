@@ -27,7 +27,7 @@ from bufferscope.store.run import Run
 from bufferscope.studies.agreement import PointAgreement, compare
 from causes import Cause, causes
 from making import DOCS, add_changes, carried_out, parsed, parser, runs_of, write
-from page import differences, page, told, unneeded, verdict
+from page import comparable, differences, page, saturation, told, unneeded, verdict
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -75,9 +75,11 @@ def _carry_out(whole: matrix.Matrix, options: argparse.Namespace) -> int:
     if options.only:
         for scenario, point in results.items():
             print(scenario, *(f"    {c.metric}: {told(c)}" for c in point.judged), sep="\n")
+            if scenario not in comparable(results):
+                print(f"    not comparable: a processor was saturated for {saturation(point):.0%} of a run")
         return 0
     write(options.pages / whole.page, page(results, known, whole, kept=options.keep_reference))
-    return _judge(results, known, whole.causes.name)
+    return _judge(comparable(results), known, whole.causes.name)
 
 
 def _chosen(whole: matrix.Matrix, only: str) -> list[matrix.Entry]:
@@ -144,8 +146,9 @@ def _results(
 
 
 def _misses(entry: matrix.Entry, results: Mapping[str, PointAgreement]) -> bool:
-    """Whether a scenario exceeds a tolerance."""
-    return any(verdict(found) in ("missed", "chance") for name in entry.scenarios for found in results[name].judged)
+    """Whether a scenario that can be compared exceeds a tolerance."""
+    points = comparable({name: results[name] for name in entry.scenarios}).values()
+    return any(verdict(found) in ("missed", "chance") for point in points for found in point.judged)
 
 
 def _compared(

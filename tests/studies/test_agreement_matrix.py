@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from bufferscope.engines.guest import extra_modules, kernels
 from bufferscope.engines.outcome import Outcome
 from bufferscope.engines.sim import engine as sim
 from bufferscope.model.experiment import Point, load
+from bufferscope.store.metadata import CpuReport
 from causes import causes
 from making import DOCS
 from page import HEADINGS
@@ -41,6 +43,7 @@ class Other:
         self.experiments = [entry.experiment for entry in matrix.read(scenarios).entries]
         self.longer = False
         self.scatters = False
+        self.saturated_s = 0.0
         self.runs = 0
 
     def run(self, point: Point, seed: int, directory: Path, progress: Callable[[int, int], bool]) -> Outcome:
@@ -49,7 +52,9 @@ class Other:
             same = next(e for e in self.experiments if e.points[0].scenario == point.scenario)
             delay_ms = 110 if self.longer else 10 * seed
             point = load(matrix.DUMBBELL, [*same.overrides, f"link.access.delay={delay_ms}ms"]).points[0]
-        return sim.run(point, seed + 1000, directory, progress)
+        outcome = sim.run(point, seed + 1000, directory, progress)
+        cpu: CpuReport = {"busiest": 1, "most": 1, "saturated_s": self.saturated_s}
+        return replace(outcome, summary={**outcome.summary, "cpu": cpu})
 
 
 @pytest.fixture
@@ -113,6 +118,25 @@ def test_what_differs_is_bold_and_needs_a_cause(
     differs = "".join(f'"{name}" = {[metric for place, metric in missed if place == name]}\n' for name in NAMES)
     assert make(tmp_path, causes=CAUSE + differs) == 0
     assert "### A longer path" in (tmp_path / "page.md").read_text()
+
+
+def test_runs_with_a_saturated_processor_are_not_compared(other: Other, tmp_path: Path) -> None:
+    """The runs have 10 s."""
+    other.saturated_s, other.longer = 0.11, True
+    assert make(tmp_path) == 0
+    page = (tmp_path / "page.md").read_text()
+    assert not table(page)
+    assert "2 more scenarios were not compared" in page
+    for name in NAMES:
+        assert f"- {name}: 1 % of the time" in page.partition("## Not compared")[2]
+
+
+def test_a_moment_of_saturation_changes_nothing(other: Other, tmp_path: Path) -> None:
+    other.saturated_s = 0.1
+    assert make(tmp_path) == 0
+    page = (tmp_path / "page.md").read_text()
+    assert list(table(page)) == list(NAMES)
+    assert "Not compared" not in page
 
 
 def test_what_scatters_is_told_apart_and_needs_no_cause(

@@ -13,9 +13,10 @@ from bufferscope.engines import REGISTRY, Engine
 from bufferscope.engines.outcome import Outcome
 from bufferscope.engines.sim import engine as sim
 from bufferscope.model.experiment import Experiment, Point
+from dice import Value
 from drawing import CONTROLS, NO_GUEST_HAS, draw, random_matrix
-from drawn_queues import FULL_BYTES, LEAST_DEPTH, QUEUES
-from drawn_traffic import OTHERS
+from drawn_queues import FULL_BYTES, LEAST_DEPTH, QUEUES, has_own_rate
+from drawn_traffic import MOST_DATAGRAMS, OTHERS
 from write import main
 
 MANY = 300
@@ -71,6 +72,44 @@ def test_no_scenario_has_a_fixed_phase(many: list[tuple[str, str]]) -> None:
         access, _ = tomllib.loads(text)["link"]
         assert access["wire"] == {"jitter": "50us", "keep_order": True}, name
         assert int(access["delay"].removesuffix("us")) > 50, name
+
+
+def test_a_ring_is_drawn_only_where_the_guests_wire_can_show_it(many: list[tuple[str, str]]) -> None:
+    """Its wire takes a full packet's time for a handshake, and sends early what arrives after a gap."""
+    rings = [
+        (name, file) for name, text in many if "ring" in (file := tomllib.loads(text))["link"][1].get("forward", {})
+    ]
+    assert len(rings) > 20
+    for name, file in rings:
+        bottleneck = file["link"][1]
+        assert not has_own_rate(bottleneck["queue"]), name
+        full_us = FULL_BYTES * 8 / int(bottleneck["rate"].removesuffix("bit")) * 1e6
+        for entry in file["traffic"][:-1]:
+            apart_us = int(entry["stagger"].removesuffix("us")) if entry["flows"] > 1 else None
+            assert apart_us is None or apart_us > 2.9 * full_us, name
+
+
+@pytest.mark.parametrize(
+    ("queue", "has"),
+    [
+        ({"qdisc": "tbf", "rate": "1mbit"}, True),
+        ({"qdisc": "htb", "class": {}}, True),
+        ({"qdisc": "cake", "bandwidth": "1mbit"}, True),
+        ({"qdisc": "cake"}, False),
+        ({"qdisc": "fq", "maxrate": "1mbit"}, True),
+        ({"qdisc": "netem", "rate": "1mbit"}, True),
+        ({"qdisc": "netem", "delay": "1ms"}, False),
+        ({"qdisc": "red", "bandwidth": "1mbit"}, False),
+    ],
+)
+def test_disciplines_with_a_rate_of_their_own(queue: dict[str, Value], has: bool) -> None:
+    assert has_own_rate(queue) == has
+
+
+def test_no_flood_is_more_than_a_guest_can_carry(many: list[tuple[str, str]]) -> None:
+    floods = [each for _, text in many for each in tomllib.loads(text)["traffic"] if each["kind"] == "udp"]
+    datagrams = [int(each["rate"].removesuffix("bit")) / 8 / int(each["size"].removesuffix("b")) for each in floods]
+    assert max(datagrams) <= 1.01 * MOST_DATAGRAMS
 
 
 def test_kernels_with_byte_queue_limits_have_them() -> None:
