@@ -36,7 +36,7 @@ CAUSES = Path(__file__).with_name("random-causes.toml")
 MBIT = 1_000_000
 MICROSECONDS = 1_000_000
 """In a second."""
-REPETITIONS = 3
+REPETITIONS = 2
 MOST_REPETITIONS = 12
 """Of a scenario that exceeds a tolerance with fewer."""
 PACKETS = 30_000

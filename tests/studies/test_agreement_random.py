@@ -148,7 +148,7 @@ def test_a_scenario_that_differs_has_its_file_on_the_page(tmp_path: Path, monkey
     ("options", "words"),
     [
         (["--random", "0"], "--random: found 0; allowed: at least 1"),
-        (["--random", "5", "--most", "2"], "--most: found 2; allowed: at least 3"),
+        (["--random", "5", "--most", "1"], "--most: found 1; allowed: at least 2"),
         (["--random", "-3"], "--random: found -3; allowed: at least 1"),
         (["--random", "1", "--kernel", "new"], "--kernel: found 'new'; allowed: a series, such as 6.12"),
         (["--kernel", "6.12"], "--kernel needs --random"),
