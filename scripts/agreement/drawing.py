@@ -14,9 +14,9 @@ impaired wire. The ranges are those of paths and settings that people have, and 
   connection (50 of them take 1.3 ms), and a simulated host opens all at once. So where many start together in front of
   a short queue, another number of SYNs is lost, and for seconds another number of flows takes part.
 - The guest's wire below a ring charges every packet the time of a full one (docs/guest.md). So pings that
-  cross a ring are full, as data are. Handshakes are not, so the flows above a ring start three times that apart:
-  seven SYNs that arrive together would need seven times as long in the guest. And that wire sends a packet early that
-  arrives soon after another has left. So there is no ring below a discipline with a rate of its own, which would
+  cross a ring are full, as data are. Handshakes are not, so the flows above a ring start three full packets apart:
+  in the guest, SYNs that arrive together wait for each other as full packets would. And that wire sends a packet early
+  that arrives soon after another has left. So there is no ring below a discipline with a rate of its own, which would
   never fill it.
 - What the kernel engines do not have is left out: some congestion controls and disciplines, Netalyzr's test, PTM, and
   offload over a ring or on a link with another overhead than Ethernet's, where a kernel's size table counts the headers

@@ -78,7 +78,7 @@ def page(results: Mapping[str, PointAgreement], causes: Sequence[Cause], matrix:
 
     It says if stored runs of the reference were `kept` regardless of the build that made them.
     """
-    saturated = {scenario: saturation(results[scenario]) for scenario in results.keys() - comparable(results).keys()}
+    saturated = {scenario: saturation(point) for scenario, point in results.items() if is_saturated(point)}
     results = comparable(results)
     missed = differences(results, causes)
     every = differences(results, causes, verdicts=("missed", "chance"))
@@ -108,7 +108,12 @@ def page(results: Mapping[str, PointAgreement], causes: Sequence[Cause], matrix:
 
 def comparable(results: Mapping[str, PointAgreement]) -> dict[str, PointAgreement]:
     """The scenarios in which no processor that carried packets was saturated."""
-    return {scenario: point for scenario, point in results.items() if saturation(point) <= MOST_SATURATED}
+    return {scenario: point for scenario, point in results.items() if not is_saturated(point)}
+
+
+def is_saturated(point: PointAgreement) -> bool:
+    """Whether a processor was saturated for so long that a run shows its machine."""
+    return saturation(point) > MOST_SATURATED
 
 
 def saturation(point: PointAgreement) -> float:

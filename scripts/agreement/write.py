@@ -27,7 +27,7 @@ from bufferscope.store.run import Run
 from bufferscope.studies.agreement import PointAgreement, compare
 from causes import Cause, causes
 from making import DOCS, add_changes, carried_out, parsed, parser, runs_of, write
-from page import comparable, differences, page, saturation, told, unneeded, verdict
+from page import comparable, differences, is_saturated, page, saturation, told, unneeded, verdict
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -75,7 +75,7 @@ def _carry_out(whole: matrix.Matrix, options: argparse.Namespace) -> int:
     if options.only:
         for scenario, point in results.items():
             print(scenario, *(f"    {c.metric}: {told(c)}" for c in point.judged), sep="\n")
-            if scenario not in comparable(results):
+            if is_saturated(point):
                 print(f"    not comparable: a processor was saturated for {saturation(point):.0%} of a run")
         return 0
     write(options.pages / whole.page, page(results, known, whole, kept=options.keep_reference))
@@ -147,7 +147,7 @@ def _results(
 
 def _misses(entry: matrix.Entry, results: Mapping[str, PointAgreement]) -> bool:
     """Whether a scenario that can be compared exceeds a tolerance."""
-    points = comparable({name: results[name] for name in entry.scenarios}).values()
+    points = (point for name in entry.scenarios if not is_saturated(point := results[name]))
     return any(verdict(found) in ("missed", "chance") for point in points for found in point.judged)
 
 
