@@ -336,9 +336,9 @@ impl Plan {
             return Err(PlanError::Stacked { port });
         }
         ring::check(scenario)?;
-        wire::check(scenario)?;
+        wire::check(scenario, kernel.delay_by)?;
         offload::check(scenario, kernel.delay_by)?;
-        let mut plan = network::lay(scenario, kernel.delay_by)?;
+        let mut plan = network::lay(scenario, kernel)?;
         routes::add(scenario, &mut plan)?;
         sysctl::add(scenario, &mut plan);
         shaper::add(scenario, &mut plan, kernel)?;

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use bufferscope_scenario::{Link, Netem, Scenario};
 
-use super::{Cable, Cards, Delay, DelayBy, Device, Namespace, Plan, PlanError, offload, ring, wire};
+use super::{Cable, Cards, Delay, DelayBy, Device, Kernel, Namespace, Plan, PlanError, offload, ring, wire};
 
 /// Longest device name: `IFNAMSIZ` minus the terminating zero.
 const DEVICE_NAME_BYTES: usize = 15;
@@ -13,7 +13,7 @@ const DEVICE_NAME_BYTES: usize = 15;
 const MOST_LINKS: usize = 1 << 22;
 
 /// Creates all links and gives the nodes their addresses.
-pub(super) fn lay(scenario: &Scenario, delay_by: DelayBy) -> Result<Plan, PlanError> {
+pub(super) fn lay(scenario: &Scenario, kernel: Kernel) -> Result<Plan, PlanError> {
     if scenario.links.len() > MOST_LINKS {
         return Err(PlanError::Malformed(format!("more than {MOST_LINKS} links")));
     }
@@ -34,7 +34,7 @@ pub(super) fn lay(scenario: &Scenario, delay_by: DelayBy) -> Result<Plan, PlanEr
     };
     for (index, link) in scenario.links.iter().enumerate() {
         let ends = [0, 1].map(|side| node_device(scenario, index, side));
-        lay_link(&mut plan, &mut names, index, link, ends, delay_by);
+        lay_link(&mut plan, &mut names, index, link, ends, kernel);
         address_ends(&mut plan, scenario, index);
     }
     Ok(plan)
@@ -62,7 +62,7 @@ pub(super) fn end_address(link: usize, side: usize) -> Ipv4Addr {
     Ipv4Addr::from(network + 1 + side as u32)
 }
 
-fn lay_link(plan: &mut Plan, names: &mut Names, index: usize, link: &Link, [a, b]: [Device; 2], delay_by: DelayBy) {
+fn lay_link(plan: &mut Plan, names: &mut Names, index: usize, link: &Link, [a, b]: [Device; 2], kernel: Kernel) {
     let wires = wire::of_link(link);
     let wires_ns = [ring::wire_ns(&link.forward), ring::wire_ns(&link.reverse)];
     if !wire::is_needed(link) {
@@ -78,7 +78,7 @@ fn lay_link(plan: &mut Plan, names: &mut Names, index: usize, link: &Link, [a, b
     let [to_a, to_b] = [facing(0, a.namespace), facing(1, b.namespace)];
     let delay = Delay { link: index, namespace, devices: [to_a.name.clone(), to_b.name.clone()], wires };
     let name = names.choose(&format!("delay-{}", link.name), || format!("delay{index}"));
-    plan.namespaces.push(delay_namespace(name, &delay, &wire::faults(link), delay_by));
+    plan.namespaces.push(delay_namespace(name, &delay, &wire::faults(link), kernel));
     lay_cable(plan, [a, to_a], [wires_ns[0], None]);
     lay_cable(plan, [to_b, b], [None, wires_ns[1]]);
     plan.delays.push(delay);
@@ -93,15 +93,15 @@ fn lay_cable(plan: &mut Plan, ends: [Device; 2], wire_ns: [Option<u64>; 2]) {
 
 /// A bridge between two devices, each of which holds back the packets that leave through it. For the relay, only the
 /// devices.
-fn delay_namespace(name: String, delay: &Delay, faults: &[Option<Netem>; 2], delay_by: DelayBy) -> Namespace {
+fn delay_namespace(name: String, delay: &Delay, faults: &[Option<Netem>; 2], kernel: Kernel) -> Namespace {
     let mut namespace = Namespace { name, devices: delay.devices.to_vec(), ..Namespace::default() };
-    if delay_by == DelayBy::Netem {
+    if kernel.delay_by == DelayBy::Netem {
         namespace.ip.push("link add name bridge0 type bridge stp_state 0 forward_delay 0 mcast_snooping 0".into());
         namespace.ip.push("link set bridge0 up".into());
         for ((device, wire), faults) in delay.devices.iter().zip(delay.wires).zip(faults) {
             namespace.ip.push(format!("link set dev {device} master bridge0"));
             if wire::holds(wire) {
-                namespace.tc.push(format!("qdisc add dev {device} {}", wire::netem(wire)));
+                namespace.tc.push(format!("qdisc add dev {device} {}", wire::netem(wire, kernel.clock)));
             }
             if let Some(faults) = faults {
                 let parent = if wire::holds(wire) { "parent 1:1" } else { "root" };

@@ -138,7 +138,7 @@ fn add_port(
         format!("class add {}", shaper.class(on, first)),
     ]);
     let inner = attach(plan, port, &device, (&name, "parent 1:1", ""))?;
-    plan.rate_changes.extend(rate_changes(plan, link_direction, &device, kernel.delay_by, shaper, later));
+    plan.rate_changes.extend(rate_changes(plan, link_direction, &device, kernel, shaper, later));
     plan.ports.push(ShapedPort { name, node, device: device.name, link_direction, rate_bps, inner, ring: None });
     Ok(())
 }
@@ -177,14 +177,15 @@ fn rate_changes(
     plan: &Plan,
     link_direction: (usize, usize),
     device: &Device,
-    delay_by: DelayBy,
+    kernel: Kernel,
     shaper: Shaper,
     later: &[RateStep],
 ) -> Vec<RateChange> {
     let Some(index) = plan.delays.iter().position(|delay| delay.link == link_direction.0) else { return Vec::new() };
     let (delay, side) = (&plan.delays[index], 1 - link_direction.1);
     let netem = |step: &RateStep| {
-        let wire = wire::netem(Wire { rate_bps: Some(step.bits_per_second), ..delay.wires[side] });
+        let wire = Wire { rate_bps: Some(step.bits_per_second), ..delay.wires[side] };
+        let wire = wire::netem(wire, kernel.clock);
         (delay.namespace, format!("qdisc change dev {} {wire}", delay.devices[side]))
     };
     let port = plan.ports.len();
@@ -193,7 +194,7 @@ fn rate_changes(
         port,
         rate_bps: step.bits_per_second,
         wire: (index, side),
-        commands: (delay_by == DelayBy::Netem)
+        commands: (kernel.delay_by == DelayBy::Netem)
             .then(|| netem(step))
             .into_iter()
             .chain([(device.namespace, format!("class change {}", shaper.class(&device.name, step)))])

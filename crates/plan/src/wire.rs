@@ -1,10 +1,13 @@
 //! The wire as arguments of `tc`: netem's `rate` sends one packet after the other, each for as long as its bits take,
 //! and its `delay` starts when the last bit was sent.
 
-use bufferscope_scenario::sizes::ETHERNET_HEADER_BYTES;
-use bufferscope_scenario::{Cells, Encapsulation, Link, Netem, Port, Scenario};
+use bufferscope_scenario::sizes::{DATAGRAM_HEADER_BYTES, ETHERNET_HEADER_BYTES};
+use bufferscope_scenario::{Cells, Encapsulation, Link, Netem, Port, Qdisc, Scenario};
 
-use super::{PlanError, Wire, units};
+use super::{Clock, DelayBy, PlanError, Wire, units};
+
+/// Nanoseconds of a microsecond.
+const US: u64 = 1_000;
 
 /// Packets that a netem may hold: enough for a second of 10 Gbit/s, so that a wire never becomes a queue that drops.
 const LIMIT: u32 = 1_000_000;
@@ -15,11 +18,25 @@ pub const FAULTS_HANDLE: u32 = 2 << 16;
 /// Entries of a size table, one for each length from 1 on: enough for every packet that no offload made large.
 const SIZES: u32 = 2048;
 
-/// Refuses link layers for which `tc` has no size table.
-pub(super) fn check(scenario: &Scenario) -> Result<(), PlanError> {
-    let is_ptm = |port: &Port| port.rate.is_some() && port.encapsulation.cells == Cells::Ptm;
-    let mut ports = scenario.port_names().zip(scenario.ports());
-    ports.find(|(_, port)| is_ptm(port)).map_or(Ok(()), |(port, _)| Err(PlanError::Ptm { port }))
+/// Refuses link layers for which `tc` has no size table, and times that not every `tc` passes to netem: before iproute2
+/// 6.9, its unit is a microsecond.
+pub(super) fn check(scenario: &Scenario, delay_by: DelayBy) -> Result<(), PlanError> {
+    scenario.port_names().zip(scenario.ports()).try_for_each(|(name, port)| {
+        if port.rate.is_some() && port.encapsulation.cells == Cells::Ptm {
+            return Err(PlanError::Ptm { port: name });
+        }
+        let mut times = if delay_by == DelayBy::Netem { vec![("delay", port.delay_ns)] } else { Vec::new() };
+        times.extend(port.faults.iter().flat_map(|faults| faults.netem(port.delay_ns).times_ns()));
+        for qdisc in port.queue.all() {
+            if let Qdisc::Netem(netem) = qdisc {
+                times.extend(netem.times_ns());
+            }
+        }
+        match times.into_iter().find(|(_, ns)| !ns.is_multiple_of(US)) {
+            Some((what, value_ns)) => Err(PlanError::TooFine { location: name, what, value_ns, holder: "netem" }),
+            None => Ok(()),
+        }
+    })
 }
 
 /// A link's wires, in the order of the ends that they lead to.
@@ -58,15 +75,47 @@ pub(super) fn holds(wire: Wire) -> bool {
 }
 
 /// The qdisc of a device as arguments of `tc`, from `root` on.
-pub(super) fn netem(wire: Wire) -> String {
+pub(super) fn netem(wire: Wire, clock: Clock) -> String {
+    let slack = wire.rate_bps.filter(|_| clock == Clock::Virtual).and_then(|rate_bps| Slack::new(wire, rate_bps));
     let mut text = format!("root handle 1:{} netem limit {LIMIT}", size_table(wire.encapsulation));
-    if wire.delay_ns > 0 {
-        text += &format!(" delay {}", units::time(wire.delay_ns));
+    let delay_ns = wire.delay_ns + slack.map_or(0, |slack| slack.us * US);
+    if delay_ns > 0 {
+        text += &format!(" delay {}", units::time(delay_ns));
     }
     if let Some(rate_bps) = wire.rate_bps {
         text += &format!(" rate {}", units::rate(rate_bps));
     }
+    if let Some(slack) = slack {
+        text += &format!(" -{}", slack.bytes);
+    }
     text
+}
+
+/// A part of each packet's transmission that netem counts as delay instead. A packet takes as long as before, but netem can
+/// send the next one earlier by this time. The shaper in front of it keeps the rate: it sends late when the kernel was
+/// busy, and catches up afterwards. A netem with exactly the shaper's rate would stay behind by the longest such
+/// interruption until the port is idle. On a machine's own clock there is no slack: there, the shaper may be ahead, and
+/// the wire must not be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Slack {
+    bytes: u32,
+    /// The time of these bytes, in microseconds.
+    us: u64,
+}
+
+impl Slack {
+    /// At most the whole transmission of the smallest packet, because netem does not check that a length stays above 0. Of
+    /// that and half of it, what is closest to a whole number of microseconds, the unit of `tc`. `None` where the
+    /// smallest packet takes less than one.
+    fn new(wire: Wire, rate_bps: u64) -> Option<Self> {
+        let smallest = wire.encapsulation.frame_bytes(DATAGRAM_HEADER_BYTES);
+        let time_ns = |bytes: u32| u64::from(bytes) * 8_000_000_000 / rate_bps;
+        let error_ns =
+            |bytes: &u32| time_ns(*bytes).abs_diff(time_ns(*bytes).next_multiple_of(US)).min(time_ns(*bytes) % US);
+        let bytes = (smallest.div_ceil(2)..=smallest).rev().min_by_key(error_ns)?;
+        let us = (time_ns(bytes) + US / 2) / US;
+        (us > 0).then_some(Self { bytes, us })
+    }
 }
 
 /// A size table makes rates, queue limits and statistics count the lengths that packets have on the scenario's link
@@ -82,5 +131,34 @@ pub(super) fn size_table(link: Encapsulation) -> String {
     match more {
         0 => String::new(),
         more => format!(" stab overhead {more} linklayer {layer}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wire(encapsulation: Encapsulation, rate_bps: u64) -> String {
+        netem(Wire { rate_bps: Some(rate_bps), encapsulation, delay_ns: 5_000_000 }, Clock::Virtual)
+    }
+
+    /// At 10 Mbit/s, 5 bytes take 4 us, at 100 Mbit/s, 25 bytes 2 us, and at 1 Gbit/s, no packet's headers take one. The
+    /// smallest packet has 42 bytes with an Ethernet header, 64 on a DOCSIS link, and is one cell on an ATM link.
+    #[test]
+    fn a_guests_wire_can_catch_up_by_at_most_the_smallest_packet() {
+        let ethernet = Encapsulation::adding(14);
+        assert_eq!(wire(ethernet, 10_000_000), "root handle 1: netem limit 1000000 delay 5032us rate 10mbit -40");
+        assert_eq!(wire(ethernet, 100_000_000), "root handle 1: netem limit 1000000 delay 5002us rate 100mbit -25");
+        assert_eq!(wire(ethernet, 1_000_000_000), "root handle 1: netem limit 1000000 delay 5ms rate 1gbit");
+        let arguments = |encapsulation| wire(encapsulation, 1_000_000).split_once(" delay ").unwrap().1.to_owned();
+        assert_eq!(arguments(Encapsulation::adding(0)), "5224us rate 1mbit -28");
+        assert_eq!(arguments(Encapsulation { mpu_bytes: 64, ..Encapsulation::adding(18) }), "5512us rate 1mbit -64");
+        assert_eq!(arguments(Encapsulation { cells: Cells::Atm, ..ethernet }), "5424us rate 1mbit -53");
+    }
+
+    #[test]
+    fn a_wire_on_a_machines_own_clock_sends_exactly_at_its_rate() {
+        let wire = Wire { rate_bps: Some(10_000_000), encapsulation: Encapsulation::adding(14), delay_ns: 5_000_000 };
+        assert_eq!(netem(wire, Clock::Real), "root handle 1: netem limit 1000000 delay 5ms rate 10mbit");
     }
 }

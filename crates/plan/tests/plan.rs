@@ -256,9 +256,27 @@ fn what_linux_cannot_hold_is_refused_by_name() {
 }
 
 #[test]
-fn times_finer_than_codel_counts_are_refused() {
+fn times_finer_than_tc_counts_are_refused() {
     let toml = LAB.replace(r#"qdisc = "pfifo", limit = "100p""#, r#"qdisc = "codel", target = "1500ns""#);
     assert!(error(&toml).to_string().contains("target of 1500ns is not a whole number of microseconds"));
+    for (old, new, name) in [
+        ("delay = \"5ms\"", "delay = \"5000500ns\"", "delay of 5000500ns"),
+        ("delay = \"5ms\"", "delay = \"5ms\", wire.jitter = \"1500ns\"", "jitter of 1500ns"),
+        (
+            r#"qdisc = "pfifo", limit = "100p""#,
+            r#"qdisc = "netem", slot.min_delay = "1500ns""#,
+            "slot.min_delay of 1500ns",
+        ),
+        (
+            r#"qdisc = "pfifo", limit = "100p""#,
+            r#"qdisc = "netem", delay = "1ms", jitter = "1001ns""#,
+            "jitter of 1001ns",
+        ),
+    ] {
+        let expected = format!("{name} is not a whole number of microseconds, as Linux' netem counts");
+        let message = error(&LAB.replace(old, new)).to_string();
+        assert!(message.contains(&expected), "{message}");
+    }
 }
 
 #[test]
@@ -427,7 +445,7 @@ fn a_boost_is_the_bucket_of_htb_and_its_wire_sends_at_the_boosts_rate() {
     // In 10 us, 12.5 bytes pass at 10 Mbit/s.
     let class = "classid 1:1 htb rate 2mbit burst 500000b ceil 10mbit cburst 13b quantum 1514";
     assert!(tc.iter().any(|line| line.ends_with(class)), "{tc:?}");
-    assert!(tc.iter().any(|line| line.contains("netem") && line.ends_with("rate 10mbit")), "{tc:?}");
+    assert!(tc.iter().any(|line| line.ends_with("netem limit 1000000 delay 5032us rate 10mbit -40")), "{tc:?}");
     assert_eq!(plan.ports[0].rate_bps, 10_000_000, "the experiment begins with a full bucket");
     // 60 s of 2 Mbit/s are 15 MB.
     Plan::new(&scenario(&boosted("15000000b")), Kernel::USUAL).unwrap();

@@ -15,6 +15,16 @@ impl Netem {
         arguments.collect::<Vec<_>>().join(" ")
     }
 
+    /// Its times in nanoseconds, by name.
+    pub fn times_ns(&self) -> Vec<(&'static str, u64)> {
+        let mut times = vec![("delay", self.delay_ns), ("jitter", self.jitter_ns)];
+        times.extend(self.slot.as_ref().into_iter().flat_map(|slot| match slot.delay {
+            SlotDelay::Between([min, max]) => [("slot.min_delay", min), ("slot.max_delay", max)],
+            SlotDelay::Distributed(_, [mean, deviation]) => [("slot.delay", mean), ("slot.jitter", deviation)],
+        }));
+        times
+    }
+
     /// The parameters in order.
     pub(super) fn words(&self) -> Vec<(&'static str, Setting)> {
         let us = |ns: u64| format!("{}us", ns / 1000);
