@@ -9,10 +9,11 @@ pub(super) const LINUX_COOKED_2: u16 = 276;
 pub(super) const PKTAP: [u16; 2] = [258, 149];
 
 /// The link types that are decoded, with their names in the registry.
-const NAMES: [(u16, &str); 34] = [
+const NAMES: [(u16, &str); 37] = [
     (0, "NULL"),
     (1, "ETHERNET"),
     (9, "PPP"),
+    (10, "FDDI"),
     (12, "RAW"),
     (14, "RAW"),
     (50, "PPP_HDLC"),
@@ -43,7 +44,9 @@ const NAMES: [(u16, &str); 34] = [
     (274, "ETHERNET_MPACKET"),
     (LINUX_COOKED_2, "LINUX_SLL2"),
     (281, "DSA_TAG_BRCM"),
-    (283, "DSA_TAG_DSA"),
+    (282, "DSA_TAG_BRCM_PREPEND"),
+    (284, "DSA_TAG_DSA"),
+    (285, "DSA_TAG_EDSA"),
 ];
 
 /// The name of a link type that can be decoded.
@@ -86,6 +89,8 @@ fn linux_protocol(protocol: u16) -> Next {
 #[cold]
 fn rare(link_type: u16, cursor: &mut Cursor<'_>) -> Result<Next, Undecoded> {
     match link_type {
+        // The kind of the frame and two addresses.
+        10 => behind(cursor, 13, Next::Llc),
         51 => Ok(Next::EtherType(PPPOE_SESSION)),
         100 | 106 => Ok(Next::Llc),
         104 => Ok(Next::EtherType(u16_at(cursor.take::<4>()?, 2))),
@@ -111,8 +116,11 @@ fn rare(link_type: u16, cursor: &mut Cursor<'_>) -> Result<Next, Undecoded> {
         240 => behind(cursor, 4, Next::Ethernet),
         242 => Ok(Next::EtherType(u16_at(cursor.take::<44>()?, 40))),
         274 => behind(cursor, 8, Next::Ethernet),
-        // A switch's tag of four bytes between the addresses and the type.
-        281 | 283 => Ok(Next::EtherType(u16_at(cursor.take::<18>()?, 16))),
+        // What a router's processor exchanges with its switch: frames with a tag of four bytes between the addresses and
+        // the type, or before the frame. The tag of EDSA has an Ethernet type of its own, and two bytes more.
+        281 | 284 => Ok(Next::EtherType(u16_at(cursor.take::<18>()?, 16))),
+        282 => behind(cursor, 4, Next::Ethernet),
+        285 => Ok(Next::EtherType(u16_at(cursor.take::<22>()?, 20))),
         number if PKTAP.contains(&number) => packet_tap(cursor),
         _ => Err(Undecoded::LinkType),
     }
