@@ -95,9 +95,8 @@ def _pie(dice: Dice, _: Bottleneck) -> Table:
 
 
 def _fq_pie(dice: Dice, path: Bottleneck) -> Table:
-    """With fewer flow queues than by default: the guest needs 0.35 ms to update 1024 of them (docs/guest.md)."""
     some = dice.some(flows=lambda: dice.choice([16, 64, 256]), quantum=lambda: f"{dice.choice([300, 1514, 3028])}b")
-    return {**_pie(dice, path), "flows": 128, **some}
+    return {**_pie(dice, path), **some}
 
 
 def _cake(dice: Dice, path: Bottleneck) -> Table:
