@@ -7,9 +7,10 @@ impaired wire. The ranges are those of paths and settings that people have, and 
 - A run has about as many packets as those of matrix.toml, so a fast link has a short run.
 - Rates end at 60 Mbit/s, where the guest's processor still has time to spare.
 - Queues have at least four packets (drawn_queues.py): with two, microseconds decide.
-- Packets wait up to 0.1 ms on their way to the bottleneck, as where a host coalesces interrupts. Without that, a few
-  microseconds, which a guest's host needs for a packet and a simulated host does not, can decide for a whole run which
-  packets meet a full queue (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
+- Packets wait on their way to the bottleneck, as where a host coalesces interrupts: up to the time in which it sends a
+  full one, but at least 0.1 and at most 0.8 ms. Without that, a few microseconds, which a guest's host needs for a
+  packet and a simulated host does not, can decide for a whole run which packets meet a full queue. The time is that
+  with which Floyd and Jacobson eliminate this ("On traffic phase effects in packet-switched gateways", 1992).
 - Of more than eight flows, each starts at least 1 ms after the one before. A guest's host takes 27 us to open a
   connection (50 of them take 1.3 ms), and a simulated host opens all at once. So where many start together in front of
   a short queue, another number of SYNs is lost, and for seconds another number of flows takes part.
@@ -27,15 +28,13 @@ from pathlib import Path
 
 from bufferscope.model.experiment import Experiment
 from dice import Dice, Table, written
-from drawn_queues import FULL_BYTES, LEAST_DEPTH, QUEUES, Bottleneck, has_own_rate
+from drawn_queues import FULL_BYTES, LEAST_DEPTH, QUEUES, Bottleneck, full_packet_us, has_own_rate
 from drawn_traffic import LOAD_TESTS, OTHERS
 from making import template
 from matrix import Entry, Matrix
 
 CAUSES = Path(__file__).with_name("random-causes.toml")
 MBIT = 1_000_000
-MICROSECONDS = 1_000_000
-"""In a second."""
 REPETITIONS = 2
 MOST_REPETITIONS = 12
 """Of a scenario that exceeds a tolerance with fewer."""
@@ -55,7 +54,8 @@ LEAST_APART_US = 1000
 """Of more, each starts so long after the one before ..."""
 STARTS_APART = 3
 """... or above a ring, by the time of so many full packets."""
-HOST_JITTER: Table = {"jitter": "50us", "keep_order": True}
+HOST_JITTER_US = (50, 400)
+"""How much sooner or later than usual a packet arrives at the bottleneck: half a full packet's time, in this range."""
 
 BQL_SINCE = (6, 11)
 """The first release of Linux whose virtio_net has byte queue limits."""
@@ -100,8 +100,7 @@ def draw(seed: int, index: int, kernel: str | None) -> tuple[str, str]:
     bdp = max(rate * rtt_ms / 1000 / 8 / FULL_BYTES, FEWEST_PACKETS)
     duration = min(max(PACKETS * FULL_BYTES * 8 / rate, DURATIONS_S[0]), DURATIONS_S[1])
     ring = _ring(dice, kernel) if dice.chance(0.15) else {}
-    full_us = round(FULL_BYTES * 8 / rate * MICROSECONDS)
-    bulk = _bulk(dice, duration, STARTS_APART * full_us if ring else 0)
+    bulk = _bulk(dice, duration, STARTS_APART * full_packet_us(rate) if ring else 0)
     others = [] if ring else _others(dice, rate, duration)
     depth = max(LEAST_DEPTH, round(bdp * dice.scaled(*DEPTHS)))
     path = Bottleneck(rate, rtt_ms, depth, is_shared=bool(others))
@@ -137,6 +136,8 @@ def draw(seed: int, index: int, kernel: str | None) -> tuple[str, str]:
 def _links(dice: Dice, path: Bottleneck, queue: Table, ring: Table) -> list[Table]:
     """The link of the sender, and the bottleneck; the round trip is divided between them."""
     delay = f"{round(path.rtt_ms * 1000 / 4)}us"
+    jitter_us = min(max(full_packet_us(path.rate) // 2, HOST_JITTER_US[0]), HOST_JITTER_US[1])
+    hosts: Table = {"jitter": f"{jitter_us}us", "keep_order": True}
     bottleneck: Table = {
         "name": "bottleneck",
         "ends": ["r1", "h2"],
@@ -155,7 +156,7 @@ def _links(dice: Dice, path: Bottleneck, queue: Table, ring: Table) -> list[Tabl
             bottleneck["wire"] = _wire(dice, path)
         if dice.chance(0.1):
             bottleneck["overhead"] = dice.choice(["pppoe-llcsnap", "docsis", "bridged-llcsnap", "38b"])
-    return [{"name": "access", "ends": ["h1", "r1"], "delay": delay, "wire": HOST_JITTER}, bottleneck]
+    return [{"name": "access", "ends": ["h1", "r1"], "delay": delay, "wire": hosts}, bottleneck]
 
 
 def _ring(dice: Dice, kernel: str | None) -> Table:

@@ -29,6 +29,11 @@ class Bottleneck:
     """Whether there is traffic besides the long flows and the ping."""
 
 
+def full_packet_us(rate: int) -> int:
+    """The time of a full packet at a rate in bit/s, in microseconds."""
+    return round(FULL_BYTES * 8 / rate * 1_000_000)
+
+
 def _limit(_: Dice, path: Bottleneck) -> Table:
     return {"limit": f"{path.depth}p"}
 

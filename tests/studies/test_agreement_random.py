@@ -14,8 +14,8 @@ from bufferscope.engines.outcome import Outcome
 from bufferscope.engines.sim import engine as sim
 from bufferscope.model.experiment import Experiment, Point
 from dice import Value
-from drawing import CONTROLS, NO_GUEST_HAS, draw, random_matrix
-from drawn_queues import FULL_BYTES, LEAST_DEPTH, QUEUES, has_own_rate
+from drawing import CONTROLS, HOST_JITTER_US, NO_GUEST_HAS, draw, random_matrix
+from drawn_queues import FULL_BYTES, LEAST_DEPTH, QUEUES, full_packet_us, has_own_rate
 from drawn_traffic import MOST_DATAGRAMS, OTHERS
 from write import main
 
@@ -69,9 +69,12 @@ def test_no_queue_is_so_short_that_microseconds_decide(many: list[tuple[str, str
 
 def test_no_scenario_has_a_fixed_phase(many: list[tuple[str, str]]) -> None:
     for name, text in many:
-        access, _ = tomllib.loads(text)["link"]
-        assert access["wire"] == {"jitter": "50us", "keep_order": True}, name
-        assert int(access["delay"].removesuffix("us")) > 50, name
+        access, bottleneck = tomllib.loads(text)["link"]
+        jitter_us, rate = int(access["wire"]["jitter"].removesuffix("us")), int(bottleneck["rate"].removesuffix("bit"))
+        least, most = HOST_JITTER_US
+        assert jitter_us == sorted([least, full_packet_us(rate) // 2, most])[1], name
+        assert access["wire"]["keep_order"], name
+        assert int(access["delay"].removesuffix("us")) > jitter_us, name
 
 
 def test_a_ring_is_drawn_only_where_the_guests_wire_can_show_it(many: list[tuple[str, str]]) -> None:
@@ -83,7 +86,7 @@ def test_a_ring_is_drawn_only_where_the_guests_wire_can_show_it(many: list[tuple
     for name, file in rings:
         bottleneck = file["link"][1]
         assert not has_own_rate(bottleneck["queue"]), name
-        full_us = FULL_BYTES * 8 / int(bottleneck["rate"].removesuffix("bit")) * 1e6
+        full_us = full_packet_us(int(bottleneck["rate"].removesuffix("bit")))
         for entry in file["traffic"][:-1]:
             apart_us = int(entry["stagger"].removesuffix("us")) if entry["flows"] > 1 else None
             assert apart_us is None or apart_us > 2.9 * full_us, name
