@@ -8,8 +8,8 @@ impaired wire. The ranges are those of paths and settings that people have, and 
 - Rates end at 60 Mbit/s, where the guest's processor still has time to spare.
 - Queues have at least four packets (drawn_queues.py): with two, microseconds decide.
 - Packets wait on their way to the bottleneck, as where a host coalesces interrupts: up to the time in which it sends a
-  full one, but at least 0.1 and at most 0.8 ms. Without that, a few microseconds, which a guest's host needs for a
-  packet and a simulated host does not, can decide for a whole run which packets meet a full queue. The time is that
+  full one, but at least 0.1 and at most 0.8 ms. Without that, the few tens of microseconds that a round trip in the
+  guest takes longer than in the simulator can decide for a whole run which packets meet a full queue. The time is that
   with which Floyd and Jacobson eliminate this ("On traffic phase effects in packet-switched gateways", 1992).
 - Of more than eight flows, each starts at least 1 ms after the one before. A guest's host takes 27 us to open a
   connection (50 of them take 1.3 ms), and a simulated host opens all at once. So where many start together in front of
