@@ -144,3 +144,27 @@ def test_a_discipline_that_held_packets_back_does_not_catch_up(tmp_path: Path, b
         most = max(most, waiting)
     assert samples["bits"][-1] > 2e6 * 2.5, "the link was full in the end"
     assert most < 2 * 8 * 1514, "behind the shaper is what is being sent, and no queue"
+
+
+BUSY = """\
+title = "A discipline that keeps the kernel busy for 1.4 ms, again and again"
+duration = "6s"
+link = [
+  { name = "access", ends = ["h1", "r1"], delay = "10ms" },
+  { name = "line", ends = ["r1", "h2"], rate = "10mbit", delay = "10ms", queue = { qdisc = "fq_pie", flows = 4096 } },
+]
+traffic = [
+  { name = "bulk", kind = "tcp", from = "h1", to = "h2", flows = 4, stagger = "1ms" },
+  { name = "ping", kind = "ping", from = "h1", to = "h2", interval = "20ms", start = "2s" },
+]
+"""
+
+
+@pytest.mark.guest
+def test_a_wire_catches_up_after_its_kernel_was_busy(tmp_path: Path, built: None) -> None:
+    """A wire that does not stays behind by 0.8 ms as long as the link is full."""
+    lab = write(tmp_path, BUSY)
+    guest, sim = (bs.run(lab, engine=engine, out=tmp_path / engine).runs[0] for engine in ("guest", "sim"))
+    for run in (guest, sim):
+        assert run.metrics["utilization.r1>h2"] > 0.95
+    assert median(rtts_ms(guest.probes)) == pytest.approx(median(rtts_ms(sim.probes)), abs=0.4)
