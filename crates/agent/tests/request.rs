@@ -4,7 +4,7 @@ mod common;
 
 use bufferscope_agent::Request;
 use bufferscope_agent::shell::ShellRequest;
-use bufferscope_plan::{DelayBy, Kernel, Plan};
+use bufferscope_plan::{Clock, DelayBy, Kernel, Plan};
 use bufferscope_records::frame::PROTOCOL;
 use common::scenario;
 use proptest::prelude::*;
@@ -26,9 +26,9 @@ traffic = [
 /// Does everything that a request causes before anything is built.
 fn follow(text: &[u8]) {
     if let Ok(request) = Request::read(text) {
-        for delay_by in [DelayBy::Netem, DelayBy::Relay] {
-            let _ = Plan::new(&request.scenario, Kernel { delay_by, ..Kernel::USUAL })
-                .map(|plan| plan.hosts(&request.scenario));
+        let guest = Kernel { clock: Clock::Virtual, ..Kernel::USUAL };
+        for kernel in [Kernel::USUAL, Kernel { delay_by: DelayBy::Relay, ..Kernel::USUAL }, guest] {
+            let _ = Plan::new(&request.scenario, kernel).map(|plan| plan.hosts(&request.scenario));
         }
     }
     let _ = serde_json::from_slice::<ShellRequest>(text);

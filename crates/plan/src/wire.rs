@@ -78,7 +78,7 @@ pub(super) fn holds(wire: Wire) -> bool {
 pub(super) fn netem(wire: Wire, clock: Clock) -> String {
     let slack = wire.rate_bps.filter(|_| clock == Clock::Virtual).and_then(|rate_bps| Slack::new(wire, rate_bps));
     let mut text = format!("root handle 1:{} netem limit {LIMIT}", size_table(wire.encapsulation));
-    let delay_ns = wire.delay_ns + slack.map_or(0, |slack| slack.us * US);
+    let delay_ns = wire.delay_ns.saturating_add(slack.map_or(0, |slack| slack.us * US));
     if delay_ns > 0 {
         text += &format!(" delay {}", units::time(delay_ns));
     }
@@ -110,8 +110,10 @@ impl Slack {
     fn new(wire: Wire, rate_bps: u64) -> Option<Self> {
         let smallest = wire.encapsulation.frame_bytes(DATAGRAM_HEADER_BYTES);
         let time_ns = |bytes: u32| u64::from(bytes) * 8_000_000_000 / rate_bps;
-        let error_ns =
-            |bytes: &u32| time_ns(*bytes).abs_diff(time_ns(*bytes).next_multiple_of(US)).min(time_ns(*bytes) % US);
+        let error_ns = |bytes: &u32| {
+            let past_ns = time_ns(*bytes) % US;
+            past_ns.min(US - past_ns)
+        };
         let bytes = (smallest.div_ceil(2)..=smallest).rev().min_by_key(error_ns)?;
         let us = (time_ns(bytes) + US / 2) / US;
         (us > 0).then_some(Self { bytes, us })
