@@ -336,7 +336,7 @@ impl Plan {
             return Err(PlanError::Stacked { port });
         }
         ring::check(scenario)?;
-        wire::check(scenario, kernel.delay_by)?;
+        wire::check(scenario)?;
         offload::check(scenario, kernel.delay_by)?;
         let mut plan = network::lay(scenario, kernel)?;
         routes::add(scenario, &mut plan)?;

@@ -4,7 +4,7 @@
 use bufferscope_scenario::sizes::{DATAGRAM_HEADER_BYTES, ETHERNET_HEADER_BYTES};
 use bufferscope_scenario::{Cells, Encapsulation, Link, Netem, Port, Qdisc, Scenario};
 
-use super::{Clock, DelayBy, PlanError, Wire, units};
+use super::{Clock, PlanError, Wire, units};
 
 /// Nanoseconds of a microsecond.
 const US: u64 = 1_000;
@@ -18,15 +18,14 @@ pub const FAULTS_HANDLE: u32 = 2 << 16;
 /// Entries of a size table, one for each length from 1 on: enough for every packet that no offload made large.
 const SIZES: u32 = 2048;
 
-/// Refuses link layers for which `tc` has no size table, and times that not every `tc` passes to netem: before iproute2
-/// 6.9, its unit is a microsecond.
-pub(super) fn check(scenario: &Scenario, delay_by: DelayBy) -> Result<(), PlanError> {
+/// Refuses link layers for which `tc` has no size table, and times of netem that not every `tc` passes on: before iproute2
+/// 6.9, its unit is a microsecond. The propagation delay is rounded instead.
+pub(super) fn check(scenario: &Scenario) -> Result<(), PlanError> {
     scenario.port_names().zip(scenario.ports()).try_for_each(|(name, port)| {
         if port.rate.is_some() && port.encapsulation.cells == Cells::Ptm {
             return Err(PlanError::Ptm { port: name });
         }
-        let mut times = if delay_by == DelayBy::Netem { vec![("delay", port.delay_ns)] } else { Vec::new() };
-        times.extend(port.faults.iter().flat_map(|faults| faults.netem(port.delay_ns).times_ns()));
+        let mut times: Vec<_> = port.faults.iter().flat_map(|faults| faults.netem(0).times_ns()).collect();
         for qdisc in port.queue.all() {
             if let Qdisc::Netem(netem) = qdisc {
                 times.extend(netem.times_ns());
@@ -46,7 +45,7 @@ pub(super) fn of_link(link: &Link) -> [Wire; 2] {
 
 /// The wires of a link with impairments, in the same order.
 pub(super) fn faults(link: &Link) -> [Option<Netem>; 2] {
-    [&link.reverse, &link.forward].map(|port| port.faults.map(|faults| faults.netem(port.delay_ns)))
+    [&link.reverse, &link.forward].map(|port| port.faults.map(|faults| faults.netem(rounded(port.delay_ns))))
 }
 
 /// Whether packets have to wait on a link, or may be lost.
@@ -78,7 +77,7 @@ pub(super) fn holds(wire: Wire) -> bool {
 pub(super) fn netem(wire: Wire, clock: Clock) -> String {
     let slack = wire.rate_bps.filter(|_| clock == Clock::Virtual).and_then(|rate_bps| Slack::new(wire, rate_bps));
     let mut text = format!("root handle 1:{} netem limit {LIMIT}", size_table(wire.encapsulation));
-    let delay_ns = wire.delay_ns.saturating_add(slack.map_or(0, |slack| slack.us * US));
+    let delay_ns = rounded(wire.delay_ns).saturating_add(slack.map_or(0, |slack| slack.us * US));
     if delay_ns > 0 {
         text += &format!(" delay {}", units::time(delay_ns));
     }
@@ -89,6 +88,11 @@ pub(super) fn netem(wire: Wire, clock: Clock) -> String {
         text += &format!(" -{}", slack.bytes);
     }
     text
+}
+
+/// A propagation delay in whole microseconds.
+fn rounded(delay_ns: u64) -> u64 {
+    delay_ns.saturating_add(US / 2) / US * US
 }
 
 /// A part of each packet's transmission that netem counts as delay instead. A packet takes as long as before, but netem can

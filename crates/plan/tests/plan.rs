@@ -256,11 +256,23 @@ fn what_linux_cannot_hold_is_refused_by_name() {
 }
 
 #[test]
+fn a_delay_is_rounded_to_the_microseconds_of_tc() {
+    let delays = |delay: &str, wire: &str| {
+        let lab = LAB.replace(r#"delay = "5ms""#, &format!(r#"delay = "{delay}"{wire}"#));
+        let lines = script(&lab);
+        let delay = |line: &str| line.split_once(" delay ").map(|(_, more)| more.split(' ').next().unwrap().to_owned());
+        lines.lines().filter_map(delay).collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(delays("5000400ns", ""), ["5ms".to_owned()].into());
+    assert_eq!(delays("5000500ns", ""), ["5001us".to_owned()].into());
+    assert_eq!(delays("5000500ns", r#", wire.loss = 0.01"#), ["5001us".to_owned()].into());
+}
+
+#[test]
 fn times_finer_than_tc_counts_are_refused() {
     let toml = LAB.replace(r#"qdisc = "pfifo", limit = "100p""#, r#"qdisc = "codel", target = "1500ns""#);
     assert!(error(&toml).to_string().contains("target of 1500ns is not a whole number of microseconds"));
     for (old, new, name) in [
-        ("delay = \"5ms\"", "delay = \"5000500ns\"", "delay of 5000500ns"),
         ("delay = \"5ms\"", "delay = \"5ms\", wire.jitter = \"1500ns\"", "jitter of 1500ns"),
         (
             r#"qdisc = "pfifo", limit = "100p""#,
