@@ -167,4 +167,4 @@ def test_a_wire_catches_up_after_its_kernel_was_busy(tmp_path: Path, built: None
     guest, sim = (bs.run(lab, engine=engine, out=tmp_path / engine).runs[0] for engine in ("guest", "sim"))
     for run in (guest, sim):
         assert run.metrics["utilization.r1>h2"] > 0.95
-    assert median(rtts_ms(guest.probes)) == pytest.approx(median(rtts_ms(sim.probes)), abs=0.4)
+    assert median(rtts_ms(guest.probes)) == pytest.approx(median(rtts_ms(sim.probes)), abs=0.5)
