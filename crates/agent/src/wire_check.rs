@@ -122,13 +122,17 @@ mod tests {
         assert!(!small.is_standing() && full(0, 2, 0).is_standing() && !full(0, 1, 0).is_standing());
     }
 
-    /// The warnings about a port that sends this share of its rate while this many packets wait. 10 Mbit/s is 12,500
-    /// bytes in 10 ms.
+    /// The warnings about a port that sends this share of its rate while this many packets wait, in 2 s.
     fn warned(share: f64, packets: u64) -> Vec<String> {
+        warned_each(10_000_000, share, packets)
+    }
+
+    /// The same with other times between the samples. 10 Mbit/s is 1.25 bytes in a microsecond.
+    fn warned_each(interval_ns: u64, share: f64, packets: u64) -> Vec<String> {
         let mut check = WireCheck::new(&[RateStep { from_ns: 0, bits_per_second: 10_000_000 }], 1, None);
-        for sample in 0..200 {
-            let sent_bytes = (sample as f64 * 12_500.0 * share) as u64;
-            check.see(full(sample * 10_000_000, packets, sent_bytes));
+        for t_ns in (0..2_000_000_000).step_by(interval_ns as usize) {
+            let sent_bytes = (t_ns as f64 / 1000.0 * 1.25 * share) as u64;
+            check.see(full(t_ns, packets, sent_bytes));
         }
         let mut warnings = Warnings::default();
         check.conclude("r1>h2", &mut warnings);
@@ -138,15 +142,7 @@ mod tests {
     /// At 10 Mbit/s, a queue of 20 packets is sent in 24 ms, and one of 80 in 97 ms.
     #[test]
     fn between_samples_far_apart_a_short_queue_may_have_been_empty() {
-        let warned = |packets: u64| {
-            let mut check = WireCheck::new(&[RateStep { from_ns: 0, bits_per_second: 10_000_000 }], 1, None);
-            for sample in 0..20 {
-                check.see(full(sample * 100_000_000, packets, sample * 100_000));
-            }
-            let mut warnings = Warnings::default();
-            check.conclude("r1>h2", &mut warnings);
-            warnings.into_texts().len()
-        };
+        let warned = |packets: u64| warned_each(100_000_000, 0.8, packets).len();
         assert_eq!((warned(20), warned(80)), (0, 1));
     }
 

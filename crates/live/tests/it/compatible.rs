@@ -123,16 +123,21 @@ async fn answer(
     server: &Server,
     first: &str,
     more: &str,
+    body: &str,
 ) -> String {
     let head = format!("{first} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{more}\r\n", server.address);
-    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.write_all((head + body).as_bytes()).await.unwrap();
     let mut bytes = Vec::new();
     let _ = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await;
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
 async fn answer_1(server: &Server, first: &str, more: &str) -> String {
-    answer(&mut tls(HERE, server.address, &server.token, &[b"http/1.1"]).await, server, first, more).await
+    answer_to_body(server, first, more, "").await
+}
+
+async fn answer_to_body(server: &Server, first: &str, more: &str, body: &str) -> String {
+    answer(&mut tls(HERE, server.address, &server.token, &[b"http/1.1"]).await, server, first, more, body).await
 }
 
 fn status(answer: &str) -> u16 {
@@ -190,15 +195,8 @@ async fn responsiveness_is_answered_over_http_1_with_and_without_tls() {
         let [large, small, upload] = paths(&server, found.split_once("\r\n\r\n").unwrap().1.as_bytes());
         let found = answer_1(&server, &format!("GET {small}"), "").await;
         assert!(found.contains("content-length: 1\r\n") && found.ends_with("\r\n\r\nx"), "{found}");
-        let chunked = "Transfer-Encoding: chunked\r\n";
-        let mut stream = tls(HERE, server.address, &server.token, &[b"http/1.1"]).await;
-        let head = format!(
-            "POST {upload} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{chunked}\r\n3\r\nabc\r\n0\r\n\r\n",
-            server.address
-        );
-        stream.write_all(head.as_bytes()).await.unwrap();
-        let mut found = String::new();
-        let _ = stream.read_to_string(&mut found).await;
+        let (chunked, chunks) = ("Transfer-Encoding: chunked\r\n", "3\r\nabc\r\n0\r\n\r\n");
+        let found = answer_to_body(&server, &format!("POST {upload}"), chunked, chunks).await;
         assert_eq!(status(&found), 200);
         let mut stream = tls(HERE, server.address, &server.token, &[b"http/1.1"]).await;
         stream.write_all(format!("GET {large} HTTP/1.1\r\nHost: {}\r\n\r\n", server.address).as_bytes()).await.unwrap();
@@ -209,7 +207,7 @@ async fn responsiveness_is_answered_over_http_1_with_and_without_tls() {
         tokio::time::sleep(Duration::from_millis(600)).await;
     }
     let mut stream = connect_from(HERE.into(), server.address).await;
-    let found = answer(&mut stream, &server, "GET /config", "").await;
+    let found = answer(&mut stream, &server, "GET /config", "", "").await;
     assert!(found.contains(&format!("\"http://{}/api/v1/large?test=", server.address)), "{found}");
 }
 
@@ -361,7 +359,7 @@ async fn a_load_of_another_program_breaks_off_at_its_limit_and_is_not_short_in_s
     tokio::time::sleep(Duration::from_millis(2500)).await;
     // What is left of the hour, over HTTP/1.1: the connection ends before the promised length.
     let mut stream = tls(HERE, server.address, &server.token, &[b"http/1.1"]).await;
-    let found = answer(&mut stream, &server, "GET /api/v1/large", "").await;
+    let found = answer(&mut stream, &server, "GET /api/v1/large", "", "").await;
     assert!(found.len() > 1_000_000 && status(&found) == 200, "{}", found.len());
     tokio::time::sleep(Duration::from_millis(2500)).await;
     let found = answer_1(&server, "POST /api/v1/upload", "Content-Length: 3\r\n").await;

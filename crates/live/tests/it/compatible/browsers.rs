@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{HERE, answer_1, body, client, got, open, status, tls};
+use super::{answer_1, answer_to_body, body, client, got, open, status};
 use crate::common::{PATIENCE, Server};
 use futures_util::{SinkExt, StreamExt};
 use serde_json::Value;
@@ -151,14 +151,7 @@ async fn cloudflares_engine_downloads_uploads_and_pings() {
     size += body(answer, usize::MAX).await.0.len();
     assert_eq!(size, 1_234_567);
     let more = "Content-Type: text/plain\r\nOrigin: https://example.org\r\nContent-Length: 3\r\n";
-    let mut stream = tls(HERE, server.address, &server.token, &[b"http/1.1"]).await;
-    let head = format!(
-        "POST /{secret}/__up?bytes=3 HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{more}\r\nabc",
-        server.address
-    );
-    stream.write_all(head.as_bytes()).await.unwrap();
-    let mut found = String::new();
-    let _ = stream.read_to_string(&mut found).await;
+    let found = answer_to_body(&server, &format!("POST /{secret}/__up?bytes=3"), more, "abc").await;
     assert!(status(&found) == 200 && found.contains("server-timing: cfReqDur;dur="), "{found}");
     assert_eq!(status(&answer_1(&server, "GET /__down?bytes=x", "").await), 400);
 }
@@ -174,14 +167,7 @@ async fn librespeeds_paths_are_answered() {
         assert!(found.contains("content-length: 2097152\r\n"));
         let found = answer_1(&server, &format!("GET {prefix}/empty.php?r=0.5"), "").await;
         assert!(status(&found) == 200 && found.ends_with("\r\n\r\n"), "{found}");
-        let mut stream = tls(HERE, server.address, &server.token, &[b"http/1.1"]).await;
-        let head = format!(
-            "POST {prefix}/empty.php HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: 3\r\n\r\nabc",
-            server.address
-        );
-        stream.write_all(head.as_bytes()).await.unwrap();
-        let mut found = String::new();
-        let _ = stream.read_to_string(&mut found).await;
+        let found = answer_to_body(&server, &format!("POST {prefix}/empty.php"), "Content-Length: 3\r\n", "abc").await;
         assert_eq!(status(&found), 200);
         let found = answer_1(&server, &format!("GET {prefix}/getIP.php?isp=true"), "").await;
         let text: Value = serde_json::from_str(found.split_once("\r\n\r\n").unwrap().1).unwrap();
