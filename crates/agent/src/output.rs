@@ -6,7 +6,7 @@ use std::thread::{JoinHandle, spawn};
 
 use arrow_array::RecordBatch;
 use bufferscope_records::frame::{self, FrameKind};
-use bufferscope_records::{RecordsError, Sink, Table, ipc};
+use bufferscope_records::{Batch, RecordsError, Sink, Table, ipc};
 use serde::Serialize;
 
 /// The progress of the run.
@@ -66,8 +66,8 @@ pub(crate) struct BatchSender(Sender<Message>);
 impl Sink for BatchSender {
     type Output = ();
 
-    fn write(&mut self, table: Table, batch: &RecordBatch) -> Result<(), RecordsError> {
-        self.0.send(Message::Batch(table, batch.clone())).map_err(|_| RecordsError::Closed)
+    fn write(&mut self, table: Table, batch: &Batch<'_>) -> Result<(), RecordsError> {
+        self.0.send(Message::Batch(table, batch.to_arrow())).map_err(|_| RecordsError::Closed)
     }
 
     fn finish(self) -> Result<(), RecordsError> {

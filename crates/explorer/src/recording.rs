@@ -7,7 +7,7 @@ use std::rc::Rc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, Int64Array, RecordBatch, StringArray};
-use bufferscope_records::{RecordsError, Sink, Table};
+use bufferscope_records::{Batch, RecordsError, Sink, Table};
 use bufferscope_scenario::Scenario;
 
 use crate::columns::Columns;
@@ -152,7 +152,8 @@ impl Recording {
 impl Sink for Recording {
     type Output = Self;
 
-    fn write(&mut self, table: Table, batch: &RecordBatch) -> Result<(), RecordsError> {
+    fn write(&mut self, table: Table, batch: &Batch<'_>) -> Result<(), RecordsError> {
+        let batch = &batch.to_arrow();
         let mut records = self.records();
         totals::add(&mut records.totals, table, batch);
         records.look(table, batch);

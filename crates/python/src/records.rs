@@ -4,7 +4,7 @@ use std::path::Path;
 
 use arrow_array::RecordBatch;
 use bufferscope_records::{
-    MemorySink, ParquetSink, Partition, Recorder, RecordsError, RowCounts, RunOfPartition, Sink, Table,
+    Batch, MemorySink, ParquetSink, Partition, Recorder, RecordsError, RowCounts, RunOfPartition, Sink, Table,
 };
 
 /// One type for all destinations, so that the extension contains a single copy of the simulator, which the compiler
@@ -53,7 +53,7 @@ impl<'a> Records<'a> {
 impl Sink for Records<'_> {
     type Output = Recorded;
 
-    fn write(&mut self, table: Table, batch: &RecordBatch) -> Result<(), RecordsError> {
+    fn write(&mut self, table: Table, batch: &Batch<'_>) -> Result<(), RecordsError> {
         match self {
             Self::Files(sink) => sink.write(table, batch),
             Self::Partition(sink) => sink.write(table, batch),

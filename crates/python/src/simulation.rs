@@ -125,7 +125,7 @@ impl Simulation {
         py.detach(|| {
             let mut sink = ParquetSink::create(&directory)?;
             for table in Table::ALL {
-                recorded.batches(table).iter().try_for_each(|batch| sink.write(table, batch))?;
+                recorded.batches(table).iter().try_for_each(|batch| sink.write(table, &batch.into()))?;
             }
             sink.finish()
         })

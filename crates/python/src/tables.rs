@@ -25,7 +25,7 @@ impl TableWriter {
         py.detach(|| {
             let batch = ipc::decode(table, stream).map_err(failed)?;
             let mut sink = self.sink();
-            sink.as_mut().ok_or_else(finished)?.write(table, &batch).map_err(failed)
+            sink.as_mut().ok_or_else(finished)?.write(table, &(&batch).into()).map_err(failed)
         })
     }
 

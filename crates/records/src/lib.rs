@@ -1,13 +1,14 @@
 //! The records of a run: the tables that every engine writes and everything else reads.
 //!
-//! An engine passes typed rows to a [`Recorder`], which collects them into Arrow record batches of a few thousand rows
-//! and passes those to a [`Sink`]: [`ParquetSink`] writes one Parquet file per table, [`Partition`] does so for many
+//! An engine passes typed rows to a [`Recorder`], which collects them into batches of a thousand rows and passes those
+//! to a [`Sink`]: [`ParquetSink`] writes one Parquet file per table, [`Partition`] does so for many
 //! runs together, and [`MemorySink`] keeps the batches in memory. The first two use bounded memory however long a run
 //! is. Rows keep the order in which they were recorded, and equal rows give byte-identical files.
 //!
 //! Times are integer nanoseconds since the start of the run; a column's name includes its unit. The fields of a row
 //! ([`ProbeRow`], [`FlowRow`], ...) *are* the columns of its table, which are defined nowhere else.
 
+mod batch;
 #[cfg(feature = "ipc")]
 pub mod frame;
 mod histogram;
@@ -17,22 +18,19 @@ mod names;
 #[cfg(feature = "ipc")]
 pub mod packets;
 #[cfg(feature = "parquet")]
-mod parquet_sink;
-#[cfg(feature = "parquet")]
-mod partition;
+mod parquet;
 mod recorder;
 mod rows;
 mod schema;
 mod sink;
 mod value;
 
+pub use batch::Batch;
 pub use bufferscope_scenario::{Table, Tables};
 pub use histogram::SojournHistogram;
 pub use names::Name;
 #[cfg(feature = "parquet")]
-pub use parquet_sink::ParquetSink;
-#[cfg(feature = "parquet")]
-pub use partition::{Partition, RunOfPartition};
+pub use parquet::{ParquetSink, Partition, RunOfPartition};
 pub use recorder::Recorder;
 pub use rows::{
     CapacityRow, Datagrams, DropRow, EstimateRow, FlowQueueRow, FlowRow, HopRow, OneWayRow, ProbeRow, QueueRow,

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
+#[cfg(feature = "parquet")]
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A name known to one [`Recorder`](crate::Recorder); meaningless to any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,16 +19,44 @@ impl Name {
     pub fn numbered(self, number: u32) -> Self {
         Self { number: NonZeroU32::new(number), ..self }
     }
+
+    /// A number that no other name of the recorder has.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn key(self) -> u64 {
+        u64::from(self.text) << 32 | u64::from(self.number.map_or(0, NonZeroU32::get))
+    }
 }
 
 /// The texts of one run's names.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
+    #[cfg(feature = "parquet")]
+    id: Id,
     texts: Vec<Arc<str>>,
     indices: HashMap<Arc<str>, u32>,
 }
 
+/// Differs from that of any other names of this process.
+#[cfg(feature = "parquet")]
+#[derive(Debug)]
+struct Id(u64);
+
+#[cfg(feature = "parquet")]
+impl Default for Id {
+    fn default() -> Self {
+        /// Ids begin with 1.
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        Self(LAST.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+}
+
 impl Names {
+    /// Tells these names from those of any other recorder of this process, with which they share no number.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn id(&self) -> u64 {
+        self.id.0
+    }
+
     /// The same text always gives the same name.
     pub(crate) fn intern(&mut self, text: &str) -> Name {
         if let Some(&index) = self.indices.get(text) {

@@ -1,4 +1,4 @@
-//! From rows to record batches.
+//! From rows to batches.
 
 use arrow_array::RecordBatch;
 
@@ -6,10 +6,10 @@ use crate::names::{Name, Names};
 use crate::rows::{
     CapacityColumns, CapacityRow, Columns, DropColumns, DropRow, EstimateColumns, EstimateRow, FlowColumns,
     FlowQueueColumns, FlowQueueRow, FlowRow, HopColumns, HopRow, OneWayColumns, OneWayRow, ProbeColumns, ProbeRow,
-    QueueColumns, QueueRow, RetransmissionColumns, RetransmissionRow, RoundTripColumns, RoundTripRow, Row,
+    QueueColumns, QueueRow, ReadColumns, RetransmissionColumns, RetransmissionRow, RoundTripColumns, RoundTripRow, Row,
     SojournColumns, SojournRow, StageColumns, StageRow, TransferColumns, TransferRow,
 };
-use crate::{RecordsError, Sink, Table, Tables, schema};
+use crate::{Batch, RecordsError, Sink, Table, Tables};
 
 /// Number of rows of one table that are kept before they become a batch. This many rows of the widest table fit into a
 /// core's second-level cache.
@@ -235,13 +235,12 @@ impl<S: Sink + ?Sized> Output<S> {
     #[cold]
     fn flush<C: Columns>(&mut self, rows: &mut C) {
         if self.error.is_none() && rows.rows() > 0 {
-            self.error = self.sink.write(C::Row::TABLE, &self.batch(rows)).err();
+            self.error = self.sink.write(C::Row::TABLE, &Batch::recorded(rows, &self.names)).err();
         }
         rows.clear();
     }
 
     fn batch<C: Columns>(&self, rows: &C) -> RecordBatch {
-        RecordBatch::try_new(schema(C::Row::TABLE), rows.arrays(&self.names))
-            .expect("a row's fields and columns come from one declaration")
+        Batch::recorded(rows, &self.names).to_arrow()
     }
 }

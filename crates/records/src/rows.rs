@@ -7,6 +7,8 @@ use arrow_schema::Field;
 
 use crate::Table;
 use crate::names::{Name, Names};
+#[cfg(feature = "parquet")]
+use crate::parquet::Column;
 use crate::value::{
     Answer, Direction, DropReason, End, FlowDirection, FlowState, Half, Layer, Method, Observed, RetransmissionKind,
     Stage, Value,
@@ -23,15 +25,23 @@ pub(crate) trait Row: Copy {
     fn words() -> Vec<(&'static str, &'static [&'static str])>;
 }
 
-/// Rows, column by column: a row is written once, and a column becomes an array without touching the others.
-pub(crate) trait Columns: Debug + Default {
+/// Rows, column by column: a row is written once, and a column is read without touching the others.
+pub(crate) trait Columns: ReadColumns + Debug + Default {
     type Row: Row<Columns = Self>;
 
     fn push(&mut self, row: Self::Row);
+    fn clear(&mut self);
+}
+
+/// What a sink reads of rows, whatever their table.
+pub(crate) trait ReadColumns {
+    fn table(&self) -> Table;
     /// The number of rows.
     fn rows(&self) -> usize;
-    fn clear(&mut self);
     fn arrays(&self, names: &Names) -> Vec<ArrayRef>;
+    /// Appends each column to one of a file, of which there are as many.
+    #[cfg(feature = "parquet")]
+    fn encode(&self, names: &Names, columns: &mut [Column]);
 }
 
 /// Declares a row and, from the same list of fields, the columns of its table and the schema.
@@ -77,17 +87,29 @@ macro_rules! row {
                 self.rows += 1;
             }
 
-            fn rows(&self) -> usize {
-                self.rows
-            }
-
             fn clear(&mut self) {
                 $(self.$field.clear();)*
                 self.rows = 0;
             }
+        }
+
+        impl ReadColumns for $columns {
+            fn table(&self) -> Table {
+                Table::$table
+            }
+
+            fn rows(&self) -> usize {
+                self.rows
+            }
 
             fn arrays(&self, names: &Names) -> Vec<ArrayRef> {
                 vec![$(<$kind>::array(&self.$field, names)),*]
+            }
+
+            #[cfg(feature = "parquet")]
+            fn encode(&self, names: &Names, columns: &mut [Column]) {
+                let mut columns = columns.iter_mut();
+                $(<$kind>::encode(&self.$field, names, columns.next().expect("a column for each field"));)*
             }
         }
     };

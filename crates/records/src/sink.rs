@@ -1,4 +1,4 @@
-//! Destinations of record batches.
+//! Destinations of batches.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use arrow_schema::ArrowError;
 use parquet::errors::ParquetError;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::Table;
+use crate::{Batch, Table};
 
 /// Takes the batches of a run, in order.
 pub trait Sink {
@@ -18,8 +18,8 @@ pub trait Sink {
     where
         Self: Sized;
 
-    /// Takes one batch of `table`, which has the table's [schema](crate::schema).
-    fn write(&mut self, table: Table, batch: &RecordBatch) -> Result<(), RecordsError>;
+    /// Takes one batch of `table`.
+    fn write(&mut self, table: Table, batch: &Batch<'_>) -> Result<(), RecordsError>;
 
     /// Completes the output.
     fn finish(self) -> Result<Self::Output, RecordsError>
@@ -119,8 +119,8 @@ impl MemorySink {
 impl Sink for MemorySink {
     type Output = Self;
 
-    fn write(&mut self, table: Table, batch: &RecordBatch) -> Result<(), RecordsError> {
-        self.batches[table as usize].push(batch.clone());
+    fn write(&mut self, table: Table, batch: &Batch<'_>) -> Result<(), RecordsError> {
+        self.batches[table as usize].push(batch.to_arrow());
         Ok(())
     }
 

@@ -8,6 +8,8 @@ use arrow_array::{ArrayRef, BooleanArray, Int64Array, StringArray};
 use arrow_schema::DataType;
 
 use crate::names::{Name, Names};
+#[cfg(feature = "parquet")]
+use crate::parquet::Column;
 
 /// A value that can be in a column.
 pub(crate) trait Value: Copy {
@@ -20,6 +22,9 @@ pub(crate) trait Value: Copy {
 
     fn stored(self) -> Self::Stored;
     fn array(column: &[Self::Stored], names: &Names) -> ArrayRef;
+    /// Appends the values to a column of a file.
+    #[cfg(feature = "parquet")]
+    fn encode(column: &[Self::Stored], names: &Names, into: &mut Column);
 }
 
 impl Value for u64 {
@@ -34,6 +39,11 @@ impl Value for u64 {
 
     fn array(column: &[i64], _: &Names) -> ArrayRef {
         Arc::new(Int64Array::from(column.to_vec()))
+    }
+
+    #[cfg(feature = "parquet")]
+    fn encode(column: &[i64], _: &Names, into: &mut Column) {
+        into.integers(column);
     }
 }
 
@@ -56,6 +66,11 @@ impl Value for Option<u64> {
             Int64Array::from(column.to_vec())
         })
     }
+
+    #[cfg(feature = "parquet")]
+    fn encode(column: &[i64], _: &Names, into: &mut Column) {
+        into.integers_or(column, NULL);
+    }
 }
 
 impl Value for Option<bool> {
@@ -69,6 +84,11 @@ impl Value for Option<bool> {
 
     fn array(column: &[Self], _: &Names) -> ArrayRef {
         Arc::new(column.iter().copied().collect::<BooleanArray>())
+    }
+
+    #[cfg(feature = "parquet")]
+    fn encode(column: &[Self], _: &Names, into: &mut Column) {
+        into.booleans(column.iter().copied());
     }
 }
 
@@ -84,6 +104,11 @@ impl Value for Name {
     fn array(column: &[Self], names: &Names) -> ArrayRef {
         Arc::new(texts(column.iter().copied().map(Some), names))
     }
+
+    #[cfg(feature = "parquet")]
+    fn encode(column: &[Self], names: &Names, into: &mut Column) {
+        into.keyed_texts(names.id(), column.iter().copied().map(Some), Name::key, |name, text| names.write(name, text));
+    }
 }
 
 impl Value for Option<Name> {
@@ -98,7 +123,16 @@ impl Value for Option<Name> {
     fn array(column: &[Self], names: &Names) -> ArrayRef {
         Arc::new(texts(column.iter().copied(), names))
     }
+
+    #[cfg(feature = "parquet")]
+    fn encode(column: &[Self], names: &Names, into: &mut Column) {
+        into.keyed_texts(names.id(), column.iter().copied(), Name::key, |name, text| names.write(name, text));
+    }
 }
+
+/// The source of the keys of texts that the program contains. A column has only one kind of them.
+#[cfg(feature = "parquet")]
+const STATIC: u64 = 0;
 
 fn texts(values: impl Iterator<Item = Option<Name>>, names: &Names) -> StringArray {
     let mut column = StringBuilder::new();
@@ -157,6 +191,12 @@ macro_rules! words {
             fn array(column: &[Self], _: &Names) -> ArrayRef {
                 Arc::new(StringArray::from_iter_values(column.iter().map(|word| word.as_str())))
             }
+
+            #[cfg(feature = "parquet")]
+            fn encode(column: &[Self], _: &Names, into: &mut Column) {
+                let words = column.iter().copied().map(Some);
+                into.keyed_texts(STATIC, words, |word| word as u64, |word, text| text.push_str(word.as_str()));
+            }
         }
 
         impl Value for Option<$name> {
@@ -171,6 +211,12 @@ macro_rules! words {
 
             fn array(column: &[Self], _: &Names) -> ArrayRef {
                 Arc::new(column.iter().map(|word| word.map($name::as_str)).collect::<StringArray>())
+            }
+
+            #[cfg(feature = "parquet")]
+            fn encode(column: &[Self], _: &Names, into: &mut Column) {
+                let words = column.iter().copied();
+                into.keyed_texts(STATIC, words, |word| word as u64, |word, text| text.push_str(word.as_str()));
             }
         }
     };
@@ -254,6 +300,14 @@ impl Value for DropReason {
 
     fn array(column: &[Self], _: &Names) -> ArrayRef {
         Arc::new(StringArray::from_iter_values(column.iter().map(|reason| reason.as_str())))
+    }
+
+    #[cfg(feature = "parquet")]
+    fn encode(column: &[Self], _: &Names, into: &mut Column) {
+        // Two reasons at the same address differ at most in their lengths.
+        let address = |reason: Self| reason.0.as_ptr().addr() as u64 ^ (reason.0.len() as u64) << 56;
+        let reasons = column.iter().copied().map(Some);
+        into.keyed_texts(STATIC, reasons, address, |reason, text| text.push_str(reason.as_str()));
     }
 }
 

@@ -12,6 +12,9 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 /// More than two row groups, and not a multiple of a batch.
 const MANY: u64 = 150_001;
 
+/// The rows after which a row group is written.
+const ROW_GROUP_ROWS: i64 = 16 * 1024;
+
 fn recorded(record: impl FnOnce(&mut Recorder<MemorySink>)) -> MemorySink {
     let mut recorder = Recorder::new(MemorySink::default());
     record(&mut recorder);
@@ -177,7 +180,7 @@ fn row_groups_are_bounded_too() {
     let file = File::open(directory.path().join("probes.parquet")).unwrap();
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
     let groups: Vec<i64> = builder.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
-    assert_eq!(groups, [65_536, 65_536, 18_929]);
+    assert_eq!(groups, [[ROW_GROUP_ROWS; 9].as_slice(), &[MANY as i64 % ROW_GROUP_ROWS]].concat());
 }
 
 #[test]
@@ -225,9 +228,13 @@ fn a_partition_keeps_no_more_than_a_row_group_of_a_table() {
     partition.finish().unwrap();
     let file = File::open(directory.path().join("probes.parquet")).unwrap();
     let metadata = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().metadata().clone();
-    assert!(metadata.row_groups().iter().all(|group| group.num_rows() <= 64 * 1024));
+    assert!(
+        metadata.row_groups().iter().all(|group| group.num_rows() < ROW_GROUP_ROWS + 1024),
+        "a batch is not divided"
+    );
     assert!(metadata.row_groups().iter().all(|group| group.column(0).statistics().is_some()), "to skip other runs");
-    assert_eq!(metadata.row_groups().len(), (3 * MANY as usize).div_ceil(64 * 1024));
+    let rows = metadata.row_groups().iter().map(|group| group.num_rows()).sum::<i64>();
+    assert_eq!(rows, 3 * MANY as i64);
 }
 
 #[test]
@@ -356,7 +363,7 @@ struct FullDisk;
 impl Sink for FullDisk {
     type Output = ();
 
-    fn write(&mut self, table: Table, _: &RecordBatch) -> Result<(), RecordsError> {
+    fn write(&mut self, table: Table, _: &Batch<'_>) -> Result<(), RecordsError> {
         let source = parquet::errors::ParquetError::General("no space left".into());
         Err(RecordsError::Write { table, source })
     }

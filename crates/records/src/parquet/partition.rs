@@ -3,14 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int32Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-use crate::parquet_sink::ParquetSink;
-use crate::{RecordsError, RowCounts, Sink, Table};
+use super::sink::ParquetSink;
+use crate::{Batch, RecordsError, RowCounts, Sink, Table};
 
 /// The column that says which run a row belongs to.
-pub(crate) const RUN: &str = "run";
+pub(super) const RUN: &str = "run";
 
 /// Streams the tables of several runs, one run after the other, into `<directory>/<table>.parquet`.
 ///
@@ -19,15 +18,13 @@ pub(crate) const RUN: &str = "run";
 /// when it is full.
 pub struct Partition {
     sink: ParquetSink,
-    schemas: [SchemaRef; Table::ALL.len()],
     runs: i32,
 }
 
 impl Partition {
     /// Creates the files in an existing directory; files of the same names are replaced.
     pub fn create(directory: &Path) -> Result<Self, RecordsError> {
-        let schemas = Table::ALL.map(with_run);
-        Ok(Self { sink: ParquetSink::with_schemas(directory, &schemas)?, schemas, runs: 0 })
+        Ok(Self { sink: ParquetSink::with_schemas(directory, Table::ALL.map(with_run))?, runs: 0 })
     }
 
     /// A sink for the tables of the next run. Its output is the number of rows of that run.
@@ -53,13 +50,14 @@ pub struct RunOfPartition<'a> {
 impl Sink for RunOfPartition<'_> {
     type Output = RowCounts;
 
-    fn write(&mut self, table: Table, batch: &RecordBatch) -> Result<(), RecordsError> {
-        let run: ArrayRef = Arc::new(Int32Array::from_value(self.run, batch.num_rows()));
-        let columns = std::iter::once(run).chain(batch.columns().iter().cloned()).collect();
-        let schema = Arc::clone(&self.partition.schemas[table as usize]);
-        let whole = RecordBatch::try_new(schema, columns).expect("the schema is the batch's with one column before it");
+    fn write(&mut self, table: Table, batch: &Batch<'_>) -> Result<(), RecordsError> {
+        let run = self.run.into();
         self.rows.add(table, batch.num_rows());
-        self.partition.sink.write(table, &whole)
+        self.partition.sink.append(table, batch, |part, columns| {
+            let (first, others) = columns.split_first_mut().expect("a partition's tables have one column more");
+            first.integers(&vec![run; part.num_rows()]);
+            part.encode(others);
+        })
     }
 
     fn finish(self) -> Result<RowCounts, RecordsError> {
