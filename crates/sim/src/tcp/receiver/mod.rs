@@ -3,8 +3,8 @@
 //! acknowledge ([`delayed_ack`], [`compression`]), and which ECN marks arrived ([`ecn`]).
 //!
 //! The application reads all in-order data at once, except that an acknowledgement that its reading causes may be sent a
-//! few microseconds later ([`delayed_ack`]). Such data occupies the buffer only in the moment in which an acknowledgement is
-//! sent that does not wait for the application.
+//! few microseconds later ([`delayed_ack`]). An acknowledgement that does not wait for the application is sent before it
+//! reads: then the data still occupies the buffer, which has not grown yet.
 
 mod compression;
 mod delayed_ack;
@@ -39,6 +39,8 @@ pub(crate) struct Receiver {
     delayed: DelayedAck,
     /// Memory of packets that the application has not read when the next acknowledgement is sent.
     unread_bytes: u64,
+    /// When such packets came, and up to where the application reads first.
+    read: Option<(u64, u64)>,
     /// Sequence number after the peer's FIN, once the FIN was seen.
     fin_end: Option<u64>,
     /// The peer's clock to be echoed (TS.Recent, RFC 7323, section 4.3).
@@ -89,6 +91,7 @@ impl Receiver {
             window: ReceiveWindow::new(mss_bytes, config.rmem_default_bytes, config.rmem_max_bytes),
             delayed: DelayedAck::new(config.timers),
             unread_bytes: 0,
+            read: None,
             fin_end: None,
             ts_recent: 0,
             acked: 0,
@@ -189,8 +192,8 @@ impl Receiver {
                 None
             }
         };
-        if let Some(read) = read {
-            self.on_data(now_ns, segment, read, pace, unread_bytes);
+        if read.is_some() {
+            self.on_data(now_ns, segment, pace, unread_bytes);
         }
         if segment.flags.fin() {
             self.fin_end = Some(segment.end());
@@ -203,8 +206,6 @@ impl Receiver {
         let has_second_segment = next - self.acked > u64::from(self.mss_bytes);
         let at_once =
             marks.at_once || filled || (has_second_segment && self.window.keeps_size(held_bytes + unread_bytes));
-        // Other acknowledgements are sent when the application has read the data, or later.
-        self.unread_bytes = if at_once || self.delayed.is_quick() { unread_bytes } else { 0 };
         let urgency = if at_once {
             Urgency::AtOnce
         } else if self.reassembly.has_gap() {
@@ -218,6 +219,15 @@ impl Receiver {
             self.delayed.on_finish();
         }
         self.delayed.owe(now_ns, urgency, pace);
+        // Other acknowledgements are sent when the application has read the data, or later.
+        let waits = !self.delayed.is_due(now_ns);
+        self.unread_bytes = if waits { 0 } else { unread_bytes };
+        if let Some(read) = read {
+            self.read = Some((now_ns, read));
+            if waits {
+                self.adjust_window();
+            }
+        }
         read.is_some() && {
             let is_much_to_report = has_second_segment || self.window.has_doubled(next, held_bytes);
             self.delayed.on_data_ready(now_ns, is_much_to_report)
@@ -239,9 +249,12 @@ impl Receiver {
         if pure || !self.reassembly.has_blocks() {
             self.delayed.on_sent();
         }
+        let unread_bytes = std::mem::take(&mut self.unread_bytes);
+        let window_bytes = self.window.offer(ack, self.reassembly.held_bytes() + unread_bytes);
+        self.adjust_window();
         Acknowledgement {
             ack,
-            window_bytes: self.window.offer(ack, self.reassembly.held_bytes() + std::mem::take(&mut self.unread_bytes)),
+            window_bytes,
             ts_ecr: self.ts_recent,
             sack: if pure { self.reassembly.take_blocks() } else { SackBlocks::NONE },
             flags: Flags::ACK | self.echo.flags(),
@@ -276,9 +289,8 @@ impl Receiver {
         self.delayed.on_delay_over(now_ns, round_trip.rto_ns);
     }
 
-    /// Data has arrived in order. It takes `unread_bytes` of memory, with the data behind the gap that it filled. The
-    /// application reads it, first up to `read`.
-    fn on_data(&mut self, now_ns: u64, segment: &Segment, read: u64, pace: Pace, unread_bytes: u64) {
+    /// Data has arrived in order. It takes `unread_bytes` of memory, with the data behind the gap that it filled.
+    fn on_data(&mut self, now_ns: u64, segment: &Segment, pace: Pace, unread_bytes: u64) {
         if segment.len > 0 {
             self.delayed.on_data(now_ns, segment.len >= self.mss_bytes, segment.flags.psh(), pace);
         }
@@ -286,7 +298,14 @@ impl Receiver {
         if self.window.open_in_order(segment.len, memory_bytes, unread_bytes) {
             self.delayed.one_quick();
         }
-        self.window.adjust(now_ns, read);
+    }
+
+    /// The application reads what it has not read yet.
+    #[inline]
+    fn adjust_window(&mut self) {
+        if let Some((now_ns, read)) = self.read.take() {
+            self.window.adjust(now_ns, read);
+        }
     }
 
     fn pace(&self, round_trip: RoundTrip) -> Pace {

@@ -2,7 +2,8 @@
 //! `sk_stream_memory_free`, `sk_stream_write_space` and `tcp_sndbuf_expand`).
 //!
 //! The buffer holds unsent and unacknowledged data. Its fill level is the memory that the kernel charges for packets,
-//! not their payload. An application that finds the buffer full continues once a third of it is free. The buffer grows
+//! not their payload. An application that finds the buffer full continues once a third of it is free, and still is when
+//! the application runs: it waits with `poll` or `epoll`, as the programs of the kernel engines do. The buffer grows
 //! with the congestion window, up to `tcp_wmem`'s maximum. So it is never the limit by itself, but its contents are
 //! still to be sent when the application has stopped. `tcp_notsent_lowat` bounds the unsent data, and thereby the time
 //! that data waits in the sender itself.
@@ -48,12 +49,22 @@ pub(crate) struct SendBuffer {
     unsent_bytes: u64,
     /// The buffer has room for this many windows (`sndbuf_expand`).
     windows: u64,
-    /// The application has found the buffer full (`SOCK_NOSPACE`).
-    is_full: bool,
+    application: Application,
     /// The application is writing.
     is_writing: bool,
     /// The last byte before this is to be pushed (`pushed_seq`).
     pushed_end: u64,
+}
+
+/// What the application does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Application {
+    /// It writes as soon as it has data.
+    Writes,
+    /// It has found the buffer full (`SOCK_NOSPACE`).
+    Waits,
+    /// There was room, so it was woken. When it runs, it asks again whether there is any (`tcp_poll`).
+    Woken,
 }
 
 impl SendBuffer {
@@ -71,7 +82,7 @@ impl SendBuffer {
             max_bytes: config.wmem_max_bytes,
             unsent_bytes: config.notsent_lowat_bytes,
             windows,
-            is_full: false,
+            application: Application::Writes,
             is_writing: false,
             pushed_end: 0,
         };
@@ -82,7 +93,7 @@ impl SendBuffer {
     /// Whether the application waits for room.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.is_full
+        self.application == Application::Waits
     }
 
     /// A piece is at most half of the largest window that the peer has offered (`tcp_bound_to_half_wnd`), in whole
@@ -123,8 +134,12 @@ impl Sender {
     /// If the application has data and is not waiting, lets it write what the buffer accepts, and sends that.
     #[inline]
     pub(in crate::tcp::sender) fn run_application(&mut self, output: &mut Output) {
-        if self.data.end < self.data.offered && self.una > 0 && (!self.buffer.is_full || self.is_writable()) {
-            self.hand_over(output);
+        if self.data.end < self.data.offered && self.una > 0 {
+            if self.buffer.application == Application::Writes || self.is_writable() {
+                self.hand_over(output);
+            } else {
+                self.buffer.application = Application::Waits;
+            }
         }
     }
 
@@ -133,7 +148,7 @@ impl Sender {
     /// and `tcp_should_expand_sndbuf`).
     #[inline]
     pub(in crate::tcp::sender) fn check_space(&mut self, now_ns: u64, sent: u32) {
-        let is_too_small = self.buffer.is_full && (sent > 1 || self.board.in_flight() < self.cc.window().cwnd);
+        let is_too_small = self.buffer.is_full() && (sent > 1 || self.board.in_flight() < self.cc.window().cwnd);
         if is_too_small && !(self.has_offload() && self.is_exempt(sent)) {
             self.buffer.expand(self.packets_provided_for());
             self.usage.stamp(now_ns);
@@ -148,12 +163,14 @@ impl Sender {
         is_written || self.board.in_flight() >= self.cc.window().cwnd
     }
 
-    /// The same between two packets, with offload: the application may be woken now, although there may be less room
-    /// after the next packets, because what is cut takes more memory.
+    /// The same between two packets, with offload: the application may be woken now, although there may be no room when
+    /// it runs, because what is cut for the next packets takes more memory. Until then the buffer does not grow.
     #[cold]
     pub(in crate::tcp::sender) fn check_space_between_packets(&mut self, now_ns: u64) {
         self.check_space(now_ns, 1);
-        self.buffer.is_full = self.buffer.is_full && !self.has_room_to_wake();
+        if self.buffer.is_full() && self.has_room_to_wake() {
+            self.buffer.application = Application::Woken;
+        }
     }
 
     /// Payload written and not sent yet.
@@ -164,7 +181,7 @@ impl Sender {
     /// One run of the application: it writes until the buffer is full.
     #[inline(never)]
     fn hand_over(&mut self, output: &mut Output) {
-        self.buffer.is_full = false;
+        self.buffer.application = Application::Writes;
         self.buffer.bound_pieces(self.peer.most_bytes);
         self.note_buffer_room(output.now_ns);
         self.buffer.is_writing = true;
@@ -173,7 +190,7 @@ impl Sender {
             accepts = self.write(output);
         }
         self.buffer.is_writing = false;
-        self.buffer.is_full = !accepts;
+        self.buffer.application = if accepts { Application::Writes } else { Application::Waits };
     }
 
     /// One write of the application. Returns whether the buffer accepted anything.
@@ -186,7 +203,7 @@ impl Sender {
                 if self.data.end == start {
                     return false;
                 }
-                self.buffer.is_full = true;
+                self.buffer.application = Application::Waits;
                 break;
             }
             if self.data.end == start {

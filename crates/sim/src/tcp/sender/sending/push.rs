@@ -1,7 +1,8 @@
 //! Which segments carry the push flag (RFC 9293, section 3.9.1.2; the kernel's `tcp_push` and `tcp_mark_push`). A
 //! segment carries the flag if it holds the last byte of one write of the application. If more data is added to the
 //! same packet before it leaves, the flag moves to the new end (`tcp_sendmsg_locked`). Packets of several segments
-//! always carry the flag ("tcp: force a PSH flag on TSO packets"). A segment keeps it when it is retransmitted.
+//! always carry the flag ("tcp: force a PSH flag on TSO packets"). A segment that is retransmitted by itself carries it
+//! only if it holds the end of a write.
 //!
 //! A receiver acknowledges such a segment at once, whether it is the first or the second of a pair. So the pairs in
 //! which the segments of a long transfer are acknowledged shift now and then, and flows that share a queue do not stay

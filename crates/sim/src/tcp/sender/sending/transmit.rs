@@ -155,7 +155,7 @@ impl Sender {
         let app_limited = self.delivery.is_app_limited();
         for number in 0..segments {
             let len = (end - self.nxt).min(u64::from(self.mss_bytes)) as u32;
-            let flags = if self.nxt + u64::from(len) == end { parcel.flags() } else { Flags::NONE };
+            let flags = if self.nxt + u64::from(len) == end { ends } else { Flags::NONE };
             self.board.push(Sent { app_limited, ..Sent::new(self.nxt, len, flags, now_ns, note) }, number > 0);
             self.nxt += u64::from(len) + u64::from(flags.fin());
             if len < self.mss_bytes {
