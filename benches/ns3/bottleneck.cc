@@ -21,6 +21,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
 #include <string>
 
@@ -60,12 +61,27 @@ double CpuSeconds()
     return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-/// Largest resident set so far, in KiB as Linux' getrusage(2) counts it.
+/// Largest resident set since the last ResetPeak, in KiB (VmHWM in proc(5)). The value of getrusage(2) begins with that
+/// of the process that started this one.
 long PeakMemoryKib()
 {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_maxrss;
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+    {
+        if (line.rfind("VmHWM:", 0) == 0)
+        {
+            return std::stol(line.substr(6));
+        }
+    }
+    std::cerr << "no VmHWM in /proc/self/status" << std::endl;
+    std::exit(EXIT_FAILURE);
+}
+
+/// Sets the largest resident set back to the present one, and returns that.
+long ResetPeak()
+{
+    std::ofstream("/proc/self/clear_refs") << "5";
+    return PeakMemoryKib();
 }
 
 [[noreturn]] void Refuse(const std::string& problem)
@@ -178,7 +194,7 @@ std::uint64_t DeliveredBytes(const ns3::Ptr<ns3::Node>& client)
 int main(int argc, char* argv[])
 {
     const Options options = ReadCommandLine(argc, argv);
-    const long memoryBefore = PeakMemoryKib();
+    const long memoryBefore = ResetPeak();
     ConfigureTcp();
     const Network network = Build(options.qdisc);
     for (std::uint32_t flow = 0; flow < options.flows; ++flow)
