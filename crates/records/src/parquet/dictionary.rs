@@ -17,7 +17,7 @@ pub(super) struct Dictionary {
 }
 
 impl Dictionary {
-    /// The number of a text.
+    /// The number of a string.
     pub(super) fn index(&mut self, text: &str) -> u32 {
         if let Some(&index) = self.indices.get(text) {
             return index;

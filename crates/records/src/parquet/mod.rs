@@ -2,7 +2,7 @@
 //!
 //! The `parquet` crate writes the file and describes it; the values of the columns are encoded here. A sample of a flow
 //! has 22 values, and a run of a minute with 1,000 flows has 6 million such samples, so this decides how long a run
-//! with many flows takes. Two things save most of the time: a text is looked up by its number in the recorder instead
+//! with many flows takes. Two things save most of the time: a string is looked up by its number in the recorder instead
 //! of by its characters, and differences are packed by blocks instead of one by one.
 
 mod column;
