@@ -120,10 +120,10 @@ def test_cures_are_measured_over_the_run_s_own_time(cli: Cli, tmp_path: Path) ->
 
 
 def test_what_the_port_has_already_is_not_tried(cli: Cli, tmp_path: Path) -> None:
-    """Sixteen flows keep a queue of pie's longer than a path of 2 ms can stand."""
+    """Of 24 flows, pie drops more than 5 % of the packets, pings too; with 16, whether it does is chance."""
     text = HOME.replace('delay = "5ms"', 'delay = "500us"').replace('delay = "15ms"', 'delay = "500us"')
     text = text.replace('{ qdisc = "pfifo", limit = "200p" }', '{ qdisc = "pie" }').replace('"10s"', '"6s"')
-    run = stored(cli, tmp_path, text.replace('kind = "tcp"', 'kind = "tcp"\nflows = 16'))
+    run = stored(cli, tmp_path, text.replace('kind = "tcp"', 'kind = "tcp"\nflows = 24'))
     tried = [str(each.numbers.get("cure")) for each in cures(run)]
     assert "fq_codel in r1>h2" in tried
     assert not [name for name in tried if name.startswith("pie")]
