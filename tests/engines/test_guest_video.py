@@ -5,11 +5,7 @@ from pathlib import Path
 
 import pytest
 from dumbbell import dumbbell, pfifo
-from guests import build_guest
-from laboratory import write
-
-import bufferscope as bs
-from bufferscope import metrics
+from guests import measured_on_both
 
 VIDEO = """
 [[traffic]]
@@ -20,21 +16,11 @@ to = "h2"
 """
 
 
-def measured(text: str, directory: Path, repeat: int = 1) -> tuple[list[metrics.Metrics], list[metrics.Metrics]]:
-    """The metrics of each repetition, on the simulator and on a guest."""
-    build_guest()
-    result = bs.run(write(directory, text), engine=["sim", "guest"], repeat=repeat, out=directory / "out")
-    by_engine = result.by_engine
-    sims, guests = ([metrics.compute(run) for run in by_engine[engine]] for engine in ("sim", "guest"))
-    assert len(sims) == len(guests) == repeat
-    return sims, guests
-
-
 @pytest.mark.guest
 def test_a_video_alone_is_the_same_on_a_kernel(tmp_path: Path) -> None:
     """The highest bit rate that 0.9 times 9.6 Mbit/s of payload allow, after two lower ones at the start."""
     text = dumbbell("A video", "25s", bottleneck={"queue": pfifo(100)}, bulk=None, ping=None) + VIDEO
-    [sim], [guest] = measured(text, tmp_path)
+    [sim], [guest] = measured_on_both(text, tmp_path)
     assert sim["video.video.startup_s"] == pytest.approx(guest["video.video.startup_s"], rel=0.05)
     for name in ("rate_mbit", "switches", "stalls"):
         assert sim[f"video.video.{name}"] == pytest.approx(guest[f"video.video.{name}"], rel=0.01), name
@@ -50,7 +36,7 @@ def test_a_video_beside_a_download_has_about_the_same_share_on_a_kernel(tmp_path
     """
     bulk = {"congestion": "cubic"}
     text = dumbbell("A video", "30s", bottleneck={"queue": pfifo(100)}, bulk=bulk, ping=None) + VIDEO + 'start = "5s"\n'
-    sims, guests = measured(text, tmp_path, repeat=5)
+    sims, guests = measured_on_both(text, tmp_path, repeat=5)
     quickest = [min(each["video.video.startup_s"] for each in engine) for engine in (sims, guests)]
     assert quickest[0] == pytest.approx(quickest[1], rel=0.05)
     rates = [statistics.mean(each["video.video.rate_mbit"] for each in engine) for engine in (sims, guests)]

@@ -8,11 +8,13 @@ from pathlib import Path
 
 from laboratory import SMALL, TABLES, write
 
+import bufferscope as bs
 from bufferscope.base import machine
 from bufferscope.engines import agent
 from bufferscope.engines.guest import build
 from bufferscope.engines.guest import engine as guest
 from bufferscope.engines.guest.image import Image
+from bufferscope.metrics import Metrics, compute
 from bufferscope.model.experiment import Point, load
 
 Carry = Callable[..., dict[str, bytes]]
@@ -34,6 +36,15 @@ def build_guest(kernel: str | None = None) -> Image:
 
 def point(text: str, directory: Path) -> Point:
     return load(write(directory, text)).points[0]
+
+
+def measured_on_both(text: str, directory: Path, repeat: int = 1) -> tuple[list[Metrics], list[Metrics]]:
+    """The metrics of each repetition of an experiment's text, on the simulator and on a guest."""
+    build_guest()
+    result = bs.run(write(directory, text), engine=["sim", "guest"], repeat=repeat, out=directory / "out")
+    sims, guests = ([compute(run) for run in result.by_engine[engine]] for engine in ("sim", "guest"))
+    assert len(sims) == len(guests) == repeat
+    return sims, guests
 
 
 def carried(text: str, directory: Path, seed: int = 1, kernel: str | None = None) -> dict[str, bytes]:

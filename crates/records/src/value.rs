@@ -58,9 +58,7 @@ impl Value for Option<u64> {
     }
 
     fn array(column: &[i64], _: &Names) -> ArrayRef {
-        // Most of these columns have no null in most batches. Such a column is copied as a whole.
-        let has_nulls = column.iter().fold(0, |signs, value| signs | value) < 0;
-        Arc::new(if has_nulls {
+        Arc::new(if has_nulls(column) {
             column.iter().map(|&value| (value != NULL).then_some(value)).collect::<Int64Array>()
         } else {
             Int64Array::from(column.to_vec())
@@ -69,7 +67,11 @@ impl Value for Option<u64> {
 
     #[cfg(feature = "parquet")]
     fn encode(column: &[i64], _: &Names, into: &mut Column) {
-        into.integers_or(column, NULL);
+        if has_nulls(column) {
+            into.integers_or(column, NULL);
+        } else {
+            into.integers(column);
+        }
     }
 }
 
@@ -107,7 +109,7 @@ impl Value for Name {
 
     #[cfg(feature = "parquet")]
     fn encode(column: &[Self], names: &Names, into: &mut Column) {
-        into.keyed_texts(names.id(), column.iter().copied().map(Some), Name::key, |name, text| names.write(name, text));
+        encode_names(column.iter().copied().map(Some), names, into);
     }
 }
 
@@ -126,7 +128,7 @@ impl Value for Option<Name> {
 
     #[cfg(feature = "parquet")]
     fn encode(column: &[Self], names: &Names, into: &mut Column) {
-        into.keyed_texts(names.id(), column.iter().copied(), Name::key, |name, text| names.write(name, text));
+        encode_names(column.iter().copied(), names, into);
     }
 }
 
@@ -150,8 +152,19 @@ fn texts(values: impl Iterator<Item = Option<Name>>, names: &Names) -> StringArr
     column.finish()
 }
 
+#[cfg(feature = "parquet")]
+fn encode_names(values: impl Iterator<Item = Option<Name>>, names: &Names, into: &mut Column) {
+    into.keyed_texts(names.id(), values, Name::key, |name, text| names.write(name, text));
+}
+
 /// What is stored for a number that is not known. No number is negative.
 const NULL: i64 = -1;
+
+/// Most columns have none in most batches, and are then copied as a whole. This loop has no exit, so it takes many
+/// values at once.
+fn has_nulls(column: &[i64]) -> bool {
+    column.iter().fold(0, |signs, value| signs | value) < 0
+}
 
 /// Columns are signed, as most readers expect. No quantity of a run comes near 2^63; if one did, it would be recorded
 /// as the largest number.

@@ -14,10 +14,16 @@ use super::hybrid::{self, pack};
 /// A column that is being written.
 #[derive(Debug)]
 pub(crate) struct Column {
-    rows: usize,
-    levels: Option<Levels>,
+    rows: Rows,
     values: Values,
     range: Option<Range>,
+}
+
+/// The rows, and in a nullable column which of them have a value.
+#[derive(Debug)]
+struct Rows {
+    count: usize,
+    levels: Option<Levels>,
 }
 
 /// Values without the nulls among them.
@@ -66,42 +72,38 @@ impl Column {
         };
         let is_narrow = *field.data_type() == DataType::Int32;
         let range = Range { least: i64::MAX, largest: i64::MIN, is_narrow };
-        Self { rows: 0, levels: field.is_nullable().then(Levels::default), values, range: with_range.then_some(range) }
+        let rows = Rows { count: 0, levels: field.is_nullable().then(Levels::default) };
+        Self { rows, values, range: with_range.then_some(range) }
     }
 
     /// Appends integers, none of which is null.
     pub(crate) fn integers(&mut self, values: &[i64]) {
-        self.all_defined(values.len());
-        self.defined_integers(values);
+        let Values::Integers(deltas) = &mut self.values else { unreachable!("a column of integers") };
+        self.rows.extend(true, values.len());
+        deltas.extend(values);
+        if let Some(range) = &mut self.range {
+            range.extend(values);
+        }
     }
 
     /// Appends integers; `null` is the one that means that there is no value.
     pub(crate) fn integers_or(&mut self, values: &[i64], null: i64) {
-        // Most columns have no null in most batches, and this loop has no exit, so it takes many values at once.
-        if !values.iter().fold(false, |any, &value| any | (value == null)) {
-            return self.integers(values);
-        }
         let mut rest = values;
         while !rest.is_empty() {
             let known = rest.iter().position(|&value| value == null).unwrap_or(rest.len());
             self.integers(&rest[..known]);
             let unknown = rest[known..].iter().take_while(|&&value| value == null).count();
-            self.nulls(unknown);
+            self.rows.extend(false, unknown);
             rest = &rest[known + unknown..];
         }
     }
 
     /// Appends booleans.
     pub(crate) fn booleans(&mut self, values: impl Iterator<Item = Option<bool>>) {
+        let Values::Booleans(all) = &mut self.values else { unreachable!("a column of booleans") };
         for value in values {
-            match value {
-                None => self.nulls(1),
-                Some(value) => {
-                    self.all_defined(1);
-                    let Values::Booleans(all) = &mut self.values else { unreachable!("a column of booleans") };
-                    all.push(value.into());
-                }
-            }
+            self.rows.extend(value.is_some(), 1);
+            all.extend(value.map(u8::from));
         }
     }
 
@@ -134,7 +136,7 @@ impl Column {
                 } else {
                     for value in array {
                         match value {
-                            None => self.nulls(1),
+                            None => self.rows.extend(false, 1),
                             Some(value) => self.integers(&[value]),
                         }
                     }
@@ -147,12 +149,12 @@ impl Column {
 
     /// The number of rows so far.
     pub(super) fn rows(&self) -> usize {
-        self.rows
+        self.rows.count
     }
 
     /// Writes the dictionary page, if there is one, and the data page; afterwards the column is empty again.
     pub(super) fn finish(&mut self, dictionary_page: &mut Vec<u8>, data_page: &mut Vec<u8>) -> Encoded {
-        let nulls = self.levels.as_mut().map_or(0, |levels| levels.finish(data_page));
+        let nulls = self.rows.levels.as_mut().map_or(0, |levels| levels.finish(data_page));
         let (texts, encoding) = match &mut self.values {
             Values::Integers(deltas) => {
                 deltas.finish(data_page);
@@ -174,17 +176,9 @@ impl Column {
                 (Some(texts), Encoding::RLE_DICTIONARY)
             }
         };
-        let rows = std::mem::take(&mut self.rows);
+        let rows = std::mem::take(&mut self.rows.count);
         let statistics = self.range.as_mut().and_then(|range| range.finish(nulls as u64));
         Encoded { rows, texts, encoding, statistics }
-    }
-
-    fn defined_integers(&mut self, values: &[i64]) {
-        let Values::Integers(deltas) = &mut self.values else { unreachable!("a column of integers") };
-        deltas.extend(values);
-        if let Some(range) = &mut self.range {
-            range.extend(values);
-        }
     }
 
     #[inline]
@@ -195,28 +189,22 @@ impl Column {
     ) {
         let Values::Texts { dictionary, indices } = &mut self.values else { unreachable!("a column of texts") };
         for value in values {
-            self.rows += 1;
-            if let Some(levels) = &mut self.levels {
-                levels.extend(value.is_some(), 1);
-            } else {
-                assert!(value.is_some(), "only nullable columns have nulls");
-            }
+            self.rows.extend(value.is_some(), 1);
             if let Some(value) = value {
                 indices.push(index(dictionary, value));
             }
         }
     }
+}
 
-    fn all_defined(&mut self, rows: usize) {
-        self.rows += rows;
-        if let Some(levels) = &mut self.levels {
-            levels.extend(true, rows);
+impl Rows {
+    #[inline]
+    fn extend(&mut self, are_defined: bool, count: usize) {
+        self.count += count;
+        match &mut self.levels {
+            Some(levels) => levels.extend(are_defined, count),
+            None => assert!(are_defined, "only nullable columns have nulls"),
         }
-    }
-
-    fn nulls(&mut self, rows: usize) {
-        self.rows += rows;
-        self.levels.as_mut().expect("only nullable columns have nulls").extend(false, rows);
     }
 }
 

@@ -40,10 +40,16 @@ pub(super) struct TableWriter {
 }
 
 /// Buffers for the pages of a column, and what compresses them.
+#[derive(Default)]
 struct Pages {
     dictionary: Vec<u8>,
     data: Vec<u8>,
-    compressed: Vec<u8>,
+    compressor: Compressor,
+}
+
+#[derive(Default)]
+struct Compressor {
+    buffer: Vec<u8>,
     table: CompressTable,
 }
 
@@ -57,12 +63,7 @@ impl TableWriter {
         Ok(Self {
             file: SerializedFileWriter::new(file, root, Arc::new(properties))?,
             columns: fields.map(|field| Column::new(field, ORDERED_BY.contains(&field.name().as_str()))).collect(),
-            pages: Pages {
-                dictionary: Vec::new(),
-                data: Vec::new(),
-                compressed: Vec::new(),
-                table: CompressTable::default(),
-            },
+            pages: Pages::default(),
         })
     }
 
@@ -107,14 +108,17 @@ impl Pages {
         let Encoded { rows, texts, encoding, statistics } = column.finish(&mut self.dictionary, &mut self.data);
         let mut chunk = Chunk { out: TrackedWrite::new(Vec::new()), uncompressed: 0 };
         if let Some(texts) = texts {
-            let (buf, num_values) =
-                (compressed(&self.dictionary, &mut self.compressed, &mut self.table)?, count(texts)?);
-            let page = Page::DictionaryPage { buf, num_values, encoding: Encoding::PLAIN, is_sorted: false };
+            let page = Page::DictionaryPage {
+                buf: self.compressor.compress(&self.dictionary)?,
+                num_values: count(texts)?,
+                encoding: Encoding::PLAIN,
+                is_sorted: false,
+            };
             chunk.write(page, self.dictionary.len())?;
         }
         let data_page_offset = chunk.out.bytes_written();
         let page = Page::DataPage {
-            buf: compressed(&self.data, &mut self.compressed, &mut self.table)?,
+            buf: self.compressor.compress(&self.data)?,
             num_values: count(rows)?,
             encoding,
             def_level_encoding: Encoding::RLE,
@@ -164,10 +168,13 @@ impl Chunk {
     }
 }
 
-fn compressed(page: &[u8], into: &mut Vec<u8>, table: &mut CompressTable) -> Result<Bytes> {
-    into.resize(get_maximum_output_size(page.len()), 0);
-    let length = compress_into_with_table(page, into, table).map_err(|error| ParquetError::External(error.into()))?;
-    Ok(Bytes::copy_from_slice(&into[..length]))
+impl Compressor {
+    fn compress(&mut self, page: &[u8]) -> Result<Bytes> {
+        self.buffer.resize(get_maximum_output_size(page.len()), 0);
+        let length = compress_into_with_table(page, &mut self.buffer, &mut self.table)
+            .map_err(|error| ParquetError::External(error.into()))?;
+        Ok(Bytes::copy_from_slice(&self.buffer[..length]))
+    }
 }
 
 fn count(values: usize) -> Result<u32> {
