@@ -123,8 +123,10 @@ impl Discipline for Cake {
     }
 
     fn each_in_flow_queues(&self, pool: &Pool, visit: &mut dyn FnMut(u64, PacketId)) {
-        let flows = (1..).zip(self.0.tins.iter().flat_map(|tin| &tin.flows.flows));
-        flows.for_each(|(number, flow)| flow.queue.iter(pool).for_each(|packet| visit(number, packet)));
+        for (tin, first) in self.0.tins.iter().zip((1..).step_by(QUEUES)).filter(|(tin, _)| tin.bytes > 0) {
+            let flows = (first..).zip(&tin.flows.flows);
+            flows.for_each(|(number, flow)| flow.queue.iter(pool).for_each(|packet| visit(number, packet)));
+        }
     }
 
     fn change(&mut self, to: Self, pool: &Pool, events: &mut QdiscEvents) {
@@ -293,27 +295,23 @@ impl State {
     #[inline]
     fn tin_by_deficit(&mut self) -> bool {
         let (mut wrapped, mut empty) = (false, true);
-        if self.tin >= self.tins.len() {
-            (self.tin, wrapped) = (0, true);
-        }
         loop {
-            let tin = &mut self.tins[self.tin];
-            let active = tin.flows.any_active();
-            if tin.deficit >= 0 && active {
-                return true;
-            }
-            if tin.deficit <= 0 {
-                tin.deficit += tin.quantum;
-            }
-            empty &= !active;
-            self.tin += 1;
-            if self.tin >= self.tins.len() {
-                self.tin = 0;
-                if wrapped && empty {
-                    return false;
+            for (index, tin) in self.tins.iter_mut().enumerate().skip(self.tin) {
+                let active = tin.flows.any_active();
+                if tin.deficit >= 0 && active {
+                    self.tin = index;
+                    return true;
                 }
-                wrapped = true;
+                if tin.deficit <= 0 {
+                    tin.deficit += tin.quantum;
+                }
+                empty &= !active;
             }
+            self.tin = 0;
+            if wrapped && empty {
+                return false;
+            }
+            wrapped = true;
         }
     }
 
