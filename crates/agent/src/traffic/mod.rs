@@ -15,7 +15,7 @@ mod tcp_checks;
 
 use std::io;
 
-use bufferscope_programs::{Outcome, Random, START_JITTER_NS, late_ns};
+use bufferscope_programs::{Outcome, Random, TIMER_SLACK_NS, late_ns};
 use bufferscope_records::{Name, ProbeRow, Recorder};
 use bufferscope_scenario::{End, PingTiming, Scenario, TrafficKind};
 use nix::sys::epoll::EpollFlags;
@@ -216,7 +216,7 @@ impl Traffic {
         let nominal_ns = entry.start_ns.saturating_add(after_ns);
         if may_probe(index, nominal_ns, context) {
             let stop_ns = if nominal_ns < entry.stop_ns { entry.stop_ns } else { u64::MAX };
-            let at_ns = late_ns(nominal_ns, START_JITTER_NS, stop_ns, &mut self.sources[index].random);
+            let at_ns = late_ns(nominal_ns, TIMER_SLACK_NS, stop_ns, &mut self.sources[index].random);
             context.reactor.at(at_ns, Event::Begin(index));
         }
     }

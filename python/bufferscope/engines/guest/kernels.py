@@ -56,11 +56,8 @@ class Kernel:
         return self.files.read(names[0])
 
     def identity(self) -> str:
-        """A hash that changes when the kernel or its modules change."""
-        parts = [self.release]
-        for package in self.packages:
-            with package.open("rb") as file:
-                parts.append(file_digest(file, "sha256").hexdigest())
+        """A hash that changes when the kernel or its modules change, but not with the order of the packages."""
+        parts = [self.release, *sorted(_digest(package) for package in self.packages)]
         if not self.packages:
             parts.append(sha256(self.image()).hexdigest())
             modules = self.root / "lib/modules" / self.release
@@ -103,6 +100,11 @@ def from_packages(packages: Iterable[Path]) -> Kernel:
     if f"{tree}/vmlinuz" in names and f"{tree}/modules.builtin" not in names:
         raise GuestError(f"{given}: no list of its built-in modules: give linux-base-{release}, too")
     return Kernel(release, files.holding(("boot/", "lib/modules/")))
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as opened:
+        return file_digest(opened, "sha256").hexdigest()
 
 
 def _image_release(name: str) -> str | None:
