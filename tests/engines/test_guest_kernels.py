@@ -75,6 +75,17 @@ def test_a_given_package_is_kept_and_found_by_series_and_release(tmp_path: Path)
     assert adopted.image() == b"a kernel"
 
 
+def test_a_kernel_is_the_same_in_whatever_order_its_packages_are_given(tmp_path: Path) -> None:
+    """A fetched kernel has them in apt's order, and one that is found later in the order of their names."""
+    files = packages.kernel_files()
+    parts = []
+    for number, part in enumerate((dict(list(files.items())[:3]), dict(list(files.items())[3:]))):
+        parts.append(packages.package(tmp_path / f"{number}.deb", part))
+    first, second = (kernels.Kernel(RELEASE, tuple(order)) for order in (parts, parts[::-1]))
+    assert first.identity() == second.identity()
+    assert kernels.Kernel(RELEASE, (parts[0],)).identity() != first.identity()
+
+
 def test_the_newest_of_a_series_is_chosen() -> None:
     known = [kernels.Kernel(f"6.1.0-{n}-cloud-amd64", (Path(f"{n}.deb"),)) for n in (9, 56, 10)]
     chosen = kernels.matching("6.1", known)
