@@ -63,22 +63,24 @@ fn assert_times_ascend(sink: &MemorySink) {
 fn assert_queues_within_limits(scenario: &Scenario, sink: &MemorySink) {
     for (name, port) in rated_ports(scenario) {
         let most = |column| queue(sink, column, (&name, "qdisc")).into_iter().max().unwrap();
-        match port.queue.limit() {
-            Limit::Packets(packets) => assert!(most("packets") <= packets, "{name}"),
+        match (port.queue.limit(), &port.queue) {
+            (Limit::Packets(packets), _) => assert!(most("packets") <= packets, "{name}"),
             // Where queues that count packets add to one that counts bytes, each packet counts as one full frame.
-            Limit::Bytes(bytes) if adds_limits(&port.queue) => {
+            (Limit::Bytes(bytes), queue) if adds_limits(queue) => {
                 let most_bytes = bytes.saturating_mul(largest_frame(scenario, port).div_ceil(FRAME_BYTES.into()));
                 assert!(most("bytes") <= most_bytes, "{name}");
             }
-            // The memory of an acknowledgement counts with less than its length.
-            Limit::Bytes(bytes) if matches!(port.queue, Qdisc::Cake(_)) => {
+            // The memory of an acknowledgement counts with less than its length. `autorate-ingress` sets the limit anew with
+            // each rate that it measures (`cake_reconfigure`).
+            (Limit::Bytes(_), Qdisc::Cake(cake)) => {
+                let bytes = cake.buffer_limit(if cake.autorate_ingress { 0 } else { cake.bytes_per_second() });
                 let acknowledgement = u64::from(port.encapsulation.frame_bytes(LARGEST_ACKNOWLEDGEMENT_BYTES));
                 let [packets, queued] = ["packets", "bytes"].map(|column| queue(sink, column, (&name, "qdisc")));
                 for (packets, queued) in packets.into_iter().zip(queued) {
                     assert!(queued <= bytes + packets * acknowledgement, "{name}: {queued} bytes, {packets} packets");
                 }
             }
-            Limit::Bytes(bytes) => assert!(most("bytes") <= bytes, "{name}: {} of {bytes} bytes", most("bytes")),
+            (Limit::Bytes(bytes), _) => assert!(most("bytes") <= bytes, "{name}: {} of {bytes} bytes", most("bytes")),
         }
     }
 }
