@@ -50,7 +50,11 @@ pub fn parse(bytes: &[u8]) -> Result<Config, String> {
         .map_err(|error| format!("it is no such configuration: {:.200}", error.to_string()))?;
     match &found.version {
         Some(version) if version.as_u64() == Some(VERSION) => {}
-        Some(version) => return Err(format!("found version {:.40}; known: {VERSION}", version.to_string())),
+        Some(version) => {
+            // JSON allows control characters above 127 as they are.
+            let version = version.to_string().replace(char::is_control, " ");
+            return Err(format!("found version {version:.40}; known: {VERSION}"));
+        }
         None => return Err("it has no version".to_owned()),
     }
     let urls = found.urls.ok_or("it has no urls")?;
@@ -142,6 +146,7 @@ mod tests {
             with("https://h/small", "ftp://h/\u{9b}2J"),
             format!(r#"{{"version": 1, "urls": "{long}"}}"#),
             document(&format!("\"{long}\""), URLS),
+            document("\"\u{9b}2J\"", URLS),
         ] {
             let error = parse(text.as_bytes()).unwrap_err();
             assert!(error.chars().count() < 700 && !error.contains(char::is_control), "{error:?}");
