@@ -105,11 +105,10 @@ def draw(seed: int, index: int, kernel: str | None) -> tuple[str, str]:
     bdp = max(rate * rtt_ms / 1000 / 8 / FULL_BYTES, FEWEST_PACKETS)
     duration = min(max(PACKETS * FULL_BYTES * 8 / rate, DURATIONS_S[0]), DURATIONS_S[1])
     ring = _ring(dice, kernel) if dice.chance(0.15) else {}
-    if ring:
-        most = int(HANDSHAKES_PART * duration * 1e6 / full_packet_us(rate) / SMALL_PACKETS)
-        bulk = _bulk(dice, duration, min(most, MOST_FLOWS), STARTS_APART * full_packet_us(rate))
-    else:
-        bulk = _bulk(dice, duration, MOST_FLOWS, apart_us=0)
+    packet_us = full_packet_us(rate)
+    most_handshakes = int(HANDSHAKES_PART * duration * 1e6 / packet_us / SMALL_PACKETS)
+    most, apart_us = (min(MOST_FLOWS, most_handshakes), STARTS_APART * packet_us) if ring else (MOST_FLOWS, 0)
+    bulk = _bulk(dice, duration, most, apart_us)
     others = [] if ring else _others(dice, rate, duration)
     depth = max(LEAST_DEPTH, round(bdp * dice.scaled(*DEPTHS)))
     path = Bottleneck(rate, rtt_ms, depth, is_shared=bool(others))

@@ -4,10 +4,7 @@ from pathlib import Path
 
 import pytest
 from dumbbell import dumbbell, pfifo
-from guests import build_guest
-from laboratory import write
-
-import bufferscope as bs
+from guests import run_on_both
 
 INTERVAL_NS = 50_000_000
 SLACK_NS = 50_000
@@ -18,12 +15,10 @@ BUSY_NS = 150_000
 @pytest.mark.guest
 def test_pings_are_as_late_as_the_slack_of_timers_on_both_engines(tmp_path: Path) -> None:
     """Two pings of one host are one flow to `fq`, and which of them waits depends on how far apart they leave."""
-    build_guest()
     ping = {"interval": "50ms"}
     text = dumbbell("Pings", "10s", bottleneck={"queue": pfifo(100)}, bulk=None, ping=ping)
-    result = bs.run(write(tmp_path, text), engine=["sim", "guest"], out=tmp_path / "out")
-    for engine, most_ns in (("sim", SLACK_NS), ("guest", SLACK_NS + BUSY_NS)):
-        [run] = result.by_engine[engine]
+    [sim], [guest] = run_on_both(text, tmp_path)
+    for run, most_ns in ((sim, SLACK_NS), (guest, SLACK_NS + BUSY_NS)):
         late = [sent_ns % INTERVAL_NS for sent_ns in run.probes["sent_ns"].to_list()]
         assert len(late) == 200
         assert max(late) <= most_ns

@@ -38,13 +38,19 @@ def point(text: str, directory: Path) -> Point:
     return load(write(directory, text)).points[0]
 
 
-def measured_on_both(text: str, directory: Path, repeat: int = 1) -> tuple[list[Metrics], list[Metrics]]:
-    """The metrics of each repetition of an experiment's text, on the simulator and on a guest."""
+def run_on_both(text: str, directory: Path, repeat: int = 1) -> tuple[list[bs.Run], list[bs.Run]]:
+    """Each repetition of an experiment's text, on the simulator and on a guest."""
     build_guest()
     result = bs.run(write(directory, text), engine=["sim", "guest"], repeat=repeat, out=directory / "out")
-    sims, guests = ([compute(run) for run in result.by_engine[engine]] for engine in ("sim", "guest"))
+    sims, guests = (list(result.by_engine[engine]) for engine in ("sim", "guest"))
     assert len(sims) == len(guests) == repeat
     return sims, guests
+
+
+def measured_on_both(text: str, directory: Path, repeat: int = 1) -> tuple[list[Metrics], list[Metrics]]:
+    """The metrics of each repetition of an experiment's text, on the simulator and on a guest."""
+    sims, guests = run_on_both(text, directory, repeat)
+    return [compute(run) for run in sims], [compute(run) for run in guests]
 
 
 def carried(text: str, directory: Path, seed: int = 1, kernel: str | None = None) -> dict[str, bytes]:
