@@ -4,8 +4,11 @@
 /// What the port did with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Xmit {
-    /// The packet is on its way: it has left the host, or the host does not report when it leaves.
+    /// The packet has left the port already. The sender is not notified.
     Left,
+    /// The packet no longer counts as the sender's (the kernel orphans it, or frees it in silence). The sender is not
+    /// notified when it leaves.
+    Orphaned,
     /// The packet waits in the queue of the host's port. The sender is notified when it leaves.
     Queued,
     /// The packet waits in the queue, and the queue dropped another packet to make room for it (also `NET_XMIT_CN`).
@@ -25,7 +28,7 @@ impl Xmit {
         match self {
             Self::Queued => Self::Left,
             Self::Displacing => Self::Congested,
-            Self::Left | Self::Congested | Self::Dropped => self,
+            Self::Left | Self::Orphaned | Self::Congested | Self::Dropped => self,
         }
     }
 

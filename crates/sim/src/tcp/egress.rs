@@ -30,11 +30,12 @@ pub trait Egress {
     fn rehash(&mut self) {}
 }
 
-/// Collects the segments for later delivery; the result is always [`Left`](Xmit::Left).
+/// Collects the segments for later delivery. There is no host that would report when they leave, so the result is always
+/// [`Orphaned`](Xmit::Orphaned).
 impl Egress for Vec<Outgoing> {
     fn send(&mut self, outgoing: &Outgoing) -> Xmit {
         self.push(*outgoing);
-        Xmit::Left
+        Xmit::Orphaned
     }
 
     fn is_empty(&self) -> bool {

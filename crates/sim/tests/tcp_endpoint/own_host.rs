@@ -243,6 +243,23 @@ fn a_packet_that_displaces_another_halves_the_window_and_is_charged_until_it_lea
     assert_eq!((gated.gate.sent.len() - before, gated.now_ns - left_ns), (queued + 1, 9_000));
 }
 
+/// What is sent while an acknowledgement is handled stays charged until that is done, even if the port passes it on at
+/// once.
+#[test]
+fn what_an_acknowledgement_lets_go_leaves_two_packets_at_a_time_but_a_write_leaves_at_once() {
+    let mut gated = Gated::connected(65_535);
+    let before = gated.gate.sent.len();
+    gated.offer(100 * MSS);
+    assert_eq!(gated.gate.sent.len() - before, 10, "written");
+    gated.receive(1, Flags::ACK, 1 + 8 * MSS, 65_535);
+    assert_eq!(gated.gate.sent.len() - before, 12);
+    let acknowledged_ns = gated.now_ns;
+    gated.wait();
+    assert_eq!((gated.gate.sent.len() - before, gated.now_ns - acknowledged_ns), (14, 9_000));
+    gated.wait();
+    assert_eq!((gated.gate.sent.len() - before, gated.now_ns - acknowledged_ns), (16, 18_000));
+}
+
 /// `tcp_write_timeout` calls `sk_rethink_txhash`; a tail loss probe does not.
 #[test]
 fn each_timeout_takes_another_hash() {

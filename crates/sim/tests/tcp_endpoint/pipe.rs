@@ -87,11 +87,15 @@ impl Pipe {
             return lost(Xmit::Dropped);
         }
         self.sent.push(packet);
-        let Some((leaves_ns, sent_ns)) = departure else { return lost(Xmit::Left) };
+        let Some((leaves_ns, sent_ns)) = departure else { return lost(Xmit::Orphaned) };
         if action == Action::Congest && self.own_host {
             return lost(Xmit::Congested);
         }
-        let xmit = if self.own_host && leaves_ns > now_ns { Xmit::Queued } else { Xmit::Left };
+        let xmit = match self.own_host {
+            true if leaves_ns > now_ns => Xmit::Queued,
+            true => Xmit::Left,
+            false => Xmit::Orphaned,
+        };
         let at_ns = sent_ns + self.delay_ns;
         let ecn = packet.ecn;
         let arrivals = match action {

@@ -28,6 +28,8 @@ const READ_NS: u64 = 10_000;
 pub(crate) struct DelayedAck {
     timers: Timers,
     due: Due,
+    /// The next acknowledgement reports something new (`inet_csk_ack_scheduled`).
+    has_news: bool,
     /// Quick acknowledgements left.
     quick: u64,
     /// The current delay (`ato`); `None` before the first data.
@@ -98,6 +100,7 @@ impl DelayedAck {
         Self {
             timers,
             due: Due::No,
+            has_news: false,
             quick: 0,
             delay_ns: None,
             last_data_ns: 0,
@@ -176,6 +179,7 @@ impl DelayedAck {
     /// An acknowledgement is owed.
     #[inline]
     pub(crate) fn owe(&mut self, now_ns: u64, urgency: Urgency, pace: Pace) {
+        self.has_news = true;
         if urgency == Urgency::AtOnce || self.is_quick() {
             self.due = Due::Now;
             return;
@@ -187,6 +191,12 @@ impl DelayedAck {
             },
             Urgency::Normal | Urgency::AtOnce => self.delay(now_ns, pace),
         }
+    }
+
+    /// The last acknowledgement is sent again, now, although there is nothing new to report. That does not use up a quick
+    /// acknowledgement.
+    pub(crate) fn repeat(&mut self) {
+        self.due = Due::Now;
     }
 
     /// Whether data is acknowledged at once (`tcp_in_quickack_mode`).
@@ -229,10 +239,11 @@ impl DelayedAck {
         self.due = Due::Now;
     }
 
-    /// A segment is sent that acknowledges everything.
+    /// A segment is sent that acknowledges everything. If it reports something new, it uses up a quick acknowledgement
+    /// (`tcp_dec_quickack_mode`).
     #[inline]
     pub(crate) fn on_sent(&mut self) {
-        if self.due != Due::No && self.quick > 0 {
+        if std::mem::take(&mut self.has_news) && self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {
                 self.delay_ns = Some(DELAY_MIN_NS);
@@ -325,6 +336,19 @@ mod tests {
         let mut ack = DelayedAck::new(Timers::Exact);
         ack.on_data(0, true, false, Pace { window_bytes: 10 * u64::from(MSS_BYTES), ..PACE });
         assert_eq!(ack.quick, 5);
+    }
+
+    #[test]
+    fn an_acknowledgement_that_reports_nothing_new_is_not_one_of_the_quick_ones() {
+        let mut ack = DelayedAck { quick: 16, ..settled() };
+        ack.repeat();
+        assert!(ack.is_due(1000 * MS));
+        ack.on_sent();
+        assert_eq!((ack.quick, ack.is_due(1000 * MS)), (16, false));
+        ack.owe(1000 * MS, Urgency::Normal, PACE);
+        ack.repeat();
+        ack.on_sent();
+        assert_eq!(ack.quick, 15);
     }
 
     #[test]

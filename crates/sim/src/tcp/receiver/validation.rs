@@ -2,7 +2,6 @@
 //!
 //! Departs: a connection that is idle for 24 days still rejects old timestamps.
 
-use super::delayed_ack::Urgency;
 use super::{Receiver, RoundTrip};
 use crate::network::segment::Segment;
 use crate::tcp::timestamps;
@@ -14,7 +13,7 @@ const ANSWER_GAP_NS: u64 = 500_000_000;
 
 impl Receiver {
     /// Whether the segment is no old duplicate by its timestamp (PAWS: RFC 7323, section 5.3) and lies in the window
-    /// (RFC 9293, section 3.10.7.4, first check). If not, it is dropped, and an acknowledgement may now be owed.
+    /// (RFC 9293, section 3.10.7.4, first check). If not, it is dropped, and an acknowledgement may now be due.
     /// `repeats` says whether the segment acknowledges the same as the one before and offers the same window.
     #[inline]
     pub(crate) fn accepts(
@@ -59,7 +58,6 @@ impl Receiver {
     /// Acknowledges what has arrived, in answer to a segment that is dropped (`tcp_send_dupack`).
     #[cold]
     fn answer_invalid(&mut self, now_ns: u64, segment: &Segment, round_trip: RoundTrip) {
-        let pace = self.pace(round_trip);
         if segment.end() == segment.seq {
             if self.answered_invalid_ns.is_some_and(|at_ns| now_ns < at_ns + ANSWER_GAP_NS) {
                 return;
@@ -67,9 +65,9 @@ impl Receiver {
             self.answered_invalid_ns = Some(now_ns);
         } else if segment.seq < self.reassembly.next() {
             self.reassembly.report_duplicate(segment.seq, segment.end().min(self.reassembly.next()));
-            self.delayed.hurry(pace);
+            self.delayed.hurry(self.pace(round_trip));
         }
-        self.delayed.owe(now_ns, Urgency::AtOnce, pace);
+        self.delayed.repeat();
     }
 }
 

@@ -225,7 +225,7 @@ impl Dualpi2 {
         }
         if settings.drops_on_arrival && self.signal(packet, is_scalable, pool, events) == Verdict::Drop {
             // The kernel returns success to the sender.
-            return Xmit::Left;
+            return Xmit::Orphaned;
         }
         let state = &mut *self.state;
         state.memory_bytes += memory_bytes;

@@ -204,7 +204,7 @@ impl Netem {
             let is_marked = settings.ecn && events.mark(packet, Reason::NETEM_MARK, pool);
             if !is_marked && !std::mem::take(&mut is_doubled) {
                 events.drop(packet, Reason::NETEM_LOSS);
-                return Xmit::Left;
+                return Xmit::Orphaned;
             }
         }
         let is_corrupt = settings.corrupt.as_mut().is_some_and(|(part, correlated)| *part >= correlated.next(random));
@@ -264,7 +264,7 @@ impl Netem {
             }
         }
         let is_orphan = settings.delay_ns > 0 || settings.jitter_ns > 0 || settings.rate.is_some();
-        if is_orphan { Xmit::Left } else { Xmit::Queued }
+        if is_orphan { Xmit::Orphaned } else { Xmit::Queued }
     }
 
     /// The first of the delayed packets, and whether it arrived after packets with later times. Among packets with the

@@ -142,7 +142,7 @@ impl Account {
             self.events.0.iter().any(|event| matches!(event, QdiscEvent::Dropped(other, _) if *other != id));
         // A discipline that orphans packets from their sockets does so for all of them.
         assert!(
-            split || xmit == Xmit::Left || xmit.is_queued() != dropped,
+            split || xmit == Xmit::Orphaned || xmit.is_queued() != dropped,
             "{xmit:?} of a packet that was dropped: {dropped}"
         );
         assert!(split || xmit != Xmit::Displacing || displaced, "nothing was displaced");

@@ -159,7 +159,7 @@ impl Sender {
     /// writing: then the kernel checks only after a packet.
     #[cold]
     fn is_exempt(&self, sent: u32) -> bool {
-        let is_written = sent == 0 && self.buffer.is_writing;
+        let is_written = sent == 0 && self.is_writing();
         is_written || self.board.in_flight() >= self.cc.window().cwnd
     }
 
@@ -171,6 +171,12 @@ impl Sender {
         if self.buffer.is_full() && self.has_room_to_wake() {
             self.buffer.application = Application::Woken;
         }
+    }
+
+    /// Whether the application is writing.
+    #[inline]
+    pub(in crate::tcp::sender) fn is_writing(&self) -> bool {
+        self.buffer.is_writing
     }
 
     /// Payload written and not sent yet.

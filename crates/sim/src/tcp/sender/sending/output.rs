@@ -86,8 +86,10 @@ impl Sender {
         let xmit = output.send(seq, bytes, flags | parcel.flags(), ecn);
         self.last_sent_ns = now_ns;
         self.on_xmit_result(now_ns, xmit);
-        if xmit.is_queued() {
-            self.small_queue.on_queued(self.board.transmissions() + 1, bytes);
+        match xmit {
+            Xmit::Queued | Xmit::Displacing => self.small_queue.on_queued(self.board.transmissions() + 1, bytes),
+            Xmit::Left => self.small_queue.on_passed(now_ns, bytes),
+            Xmit::Orphaned | Xmit::Congested | Xmit::Dropped => {}
         }
         let is_taken = xmit != Xmit::Dropped;
         if is_taken {

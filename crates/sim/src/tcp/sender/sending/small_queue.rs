@@ -12,6 +12,11 @@
 //! The connection does not send in the moment in which a packet leaves, but shortly after, in a tasklet. Whatever is sent
 //! in between takes the place in the queue, so that others get in although a few connections keep it full.
 //!
+//! A packet that the port passes on at once is charged for a moment too. While the host handles a packet or a timer, all
+//! that it passes on stays charged until it has finished; then the tasklet sends more. So a burst that answers one
+//! acknowledgement is also sent a few packets at a time. While the application writes, each packet is no longer charged
+//! when the next is sent.
+//!
 //! A packet that is still in that queue is not retransmitted, even if the timer expires (`skb_still_in_host_queue`).
 
 use std::collections::VecDeque;
@@ -41,6 +46,9 @@ pub(crate) struct SmallQueue {
     charged_bytes: u64,
     /// Numbers of the charged packets, in the order in which they were queued and will leave.
     queued: VecDeque<u64>,
+    /// Memory of the packets that the port has passed on at once, at the time `passed_ns`.
+    passed_bytes: u64,
+    passed_ns: u64,
     /// The sender holds packets back (`TSQ_THROTTLED`).
     holds_back: bool,
     /// When the tasklet runs that sends what was held back.
@@ -53,6 +61,21 @@ impl SmallQueue {
     pub(crate) fn on_queued(&mut self, order: u64, len: u32) {
         self.charged_bytes += charge_bytes(len);
         self.queued.push_back(order);
+    }
+
+    /// A packet with `len` bytes of payload was passed on at once.
+    #[inline]
+    pub(crate) fn on_passed(&mut self, now_ns: u64, len: u32) {
+        if self.passed_ns != now_ns {
+            (self.passed_ns, self.passed_bytes) = (now_ns, 0);
+        }
+        self.passed_bytes += charge_bytes(len);
+    }
+
+    /// Memory of the packets that have been passed on now.
+    #[inline]
+    fn passed_bytes(&self, now_ns: u64) -> u64 {
+        if self.passed_ns == now_ns { self.passed_bytes } else { 0 }
     }
 
     /// Whether the queue contains no charged packet of the connection.
@@ -68,6 +91,12 @@ impl SmallQueue {
         if std::mem::take(&mut self.holds_back) {
             self.tasklet_ns.get_or_insert(now_ns + TASKLET_NS);
         }
+    }
+
+    /// Whether more is sent as soon as the host has finished what it is doing now.
+    #[inline]
+    pub(in crate::tcp::sender) fn continues(&self, now_ns: u64) -> bool {
+        self.tasklet_ns.is_some() && self.passed_bytes(now_ns) > 0
     }
 
     /// When the tasklet runs.
@@ -112,14 +141,22 @@ impl Sender {
     #[inline]
     fn exceeds(&mut self, now_ns: u64, len: u32, factor: u64) -> bool {
         let least_bytes = 2 * charge_bytes(len);
+        let passed_bytes = if self.is_writing() { 0 } else { self.small_queue.passed_bytes(now_ns) };
+        let charged_bytes = self.small_queue.charged_bytes + passed_bytes;
         // The kernel's count starts at one. With at most one packet outstanding, the kernel always sends.
-        if self.small_queue.charged_bytes < factor * least_bytes || self.board.packets_out() <= 1 {
+        if charged_bytes < factor * least_bytes || self.board.packets_out() <= 1 {
             return false;
         }
         let limit_bytes = self.rate_limit_bytes(now_ns).max(least_bytes);
-        let exceeds = self.small_queue.charged_bytes >= limit_bytes.saturating_mul(factor);
-        self.small_queue.holds_back |= exceeds;
-        exceeds
+        if charged_bytes < limit_bytes.saturating_mul(factor) {
+            return false;
+        }
+        if passed_bytes > 0 {
+            self.small_queue.tasklet_ns.get_or_insert(now_ns + TASKLET_NS);
+        } else {
+            self.small_queue.holds_back = true;
+        }
+        true
     }
 
     /// The limit that follows from the rate. The kernel computes a rate even if the connection is not paced.

@@ -21,10 +21,13 @@ pub(in crate::tcp::sender) enum Limit {
 }
 
 impl Sender {
-    /// Sends as much as the windows allow, and lets the application continue if there is room now.
+    /// Sends as much as the windows allow, and lets the application continue if there is room now. The tasklet of the small
+    /// queue runs before the application.
     pub(crate) fn transmit(&mut self, output: &mut Output) {
         self.send_written(output, Limit::Cwnd);
-        self.run_application(output);
+        if !self.small_queue.continues(output.now_ns) {
+            self.run_application(output);
+        }
     }
 
     /// Sends written data, as far as the windows and `limit` allow.

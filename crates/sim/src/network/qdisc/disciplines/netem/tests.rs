@@ -51,8 +51,8 @@ fn drain(bench: &mut Bench) -> Vec<(u64, u64)> {
 #[test]
 fn a_delay_is_exact_and_its_packets_are_no_longer_their_senders() {
     let mut bench = bench(scenario::Netem { delay_ns: 10 * MS, limit_packets: 2, ..netem() });
-    assert_eq!(bench.arrive(0, FRAME, class()), (Xmit::Left, vec![]));
-    assert_eq!(bench.arrive(3, FRAME, class()), (Xmit::Left, vec![]));
+    assert_eq!(bench.arrive(0, FRAME, class()), (Xmit::Orphaned, vec![]));
+    assert_eq!(bench.arrive(3, FRAME, class()), (Xmit::Orphaned, vec![]));
     assert_eq!(bench.arrive(4, FRAME, class()), (Xmit::Dropped, vec![(2, Reason::OVERLIMIT)]));
     assert_eq!(bench.backlog(), (2, 2 * u64::from(FRAME)));
     assert_eq!(drain(&mut bench), [(0, 10 * MS), (1, 10 * MS + 3)]);
@@ -131,7 +131,7 @@ fn losses_have_the_frequency_of_their_model() {
 fn a_loss_is_silent_and_a_mark_replaces_it() {
     let always = scenario::Netem { loss: Some(Loss::Random([1.0, 0.0])), ecn: true, ..netem() };
     let mut bench = bench(always);
-    assert_eq!(bench.arrive(0, FRAME, class()), (Xmit::Left, vec![(0, Reason::NETEM_LOSS)]));
+    assert_eq!(bench.arrive(0, FRAME, class()), (Xmit::Orphaned, vec![(0, Reason::NETEM_LOSS)]));
     let (xmit, events) = bench.arrive(0, FRAME, TrafficClass::new(0, Ecn::Ect0));
     assert_eq!((xmit, events), (Xmit::Queued, vec![(1, Reason::NETEM_MARK)]));
     assert_eq!(bench.dequeue(0).0, Some((1, Ecn::Ce)));
@@ -167,13 +167,13 @@ fn a_correlated_number_is_a_mean_with_the_one_before() {
 fn a_packet_is_doubled_once_and_a_loss_takes_one_of_the_two() {
     let always = scenario::Netem { duplicate: Some([1.0, 0.0]), limit_packets: 3, delay_ns: MS, ..netem() };
     let mut doubling = bench(always.clone());
-    assert_eq!(doubling.arrive(0, FRAME, class()), (Xmit::Left, vec![]));
-    assert_eq!(doubling.arrive(1, FRAME, class()), (Xmit::Left, vec![]));
+    assert_eq!(doubling.arrive(0, FRAME, class()), (Xmit::Orphaned, vec![]));
+    assert_eq!(doubling.arrive(1, FRAME, class()), (Xmit::Orphaned, vec![]));
     assert_eq!(doubling.backlog(), (4, 4 * u64::from(FRAME)), "one more than the limit");
     assert_eq!(doubling.arrive(2, FRAME, class()), (Xmit::Dropped, vec![(2, Reason::OVERLIMIT)]));
     assert_eq!(drain(&mut doubling), [(0, MS), (0, MS), (1, MS + 1), (1, MS + 1)]);
     let mut losing = bench(scenario::Netem { loss: Some(Loss::Random([1.0, 0.0])), ..always });
-    assert_eq!(losing.arrive(0, FRAME, class()), (Xmit::Left, vec![]));
+    assert_eq!(losing.arrive(0, FRAME, class()), (Xmit::Orphaned, vec![]));
     assert_eq!(drain(&mut losing), [(0, MS)]);
 }
 
@@ -233,14 +233,14 @@ fn packets_wait_in_the_inner_discipline_after_their_delay() {
     let inner = scenario::Qdisc::PfifoHeadDrop(scenario::PfifoHeadDrop { limit_packets: 2 });
     let mut bench = bench(scenario::Netem { delay_ns: MS, limit_packets: 3, inner: Some(Box::new(inner)), ..netem() });
     for _ in 0..3 {
-        assert_eq!(bench.arrive(0, FRAME, class()).0, Xmit::Left);
+        assert_eq!(bench.arrive(0, FRAME, class()).0, Xmit::Orphaned);
     }
     assert_eq!(bench.not_before(0), Some(MS));
     let (left, events) = bench.dequeue(MS);
     assert_eq!((left.map(|left| left.0), events), (Some(1), vec![(0, Reason::OVERLIMIT)]));
     assert_eq!(bench.backlog().0, 1);
     for _ in 0..3 {
-        assert_eq!(bench.arrive(MS, FRAME, class()).0, Xmit::Left);
+        assert_eq!(bench.arrive(MS, FRAME, class()).0, Xmit::Orphaned);
     }
     assert_eq!(bench.backlog().0, 4);
 }
@@ -267,7 +267,7 @@ fn of_a_corrupted_packet_of_several_segments_each_is_a_packet_of_its_own() {
     let (mut pool, mut events) = (Pool::new(), QdiscEvents::default());
     let (header, body) = segment(0, Flow::default(), class(), 1, 3 * MSS_BYTES);
     let packet = pool.insert(header, body);
-    assert_eq!(qdisc.enqueue(packet, 0, &mut pool, &mut events), Xmit::Left);
+    assert_eq!(qdisc.enqueue(packet, 0, &mut pool, &mut events), Xmit::Orphaned);
     assert_eq!(events.0.iter().filter(|event| matches!(event, QdiscEvent::Split(_))).count(), 2);
     assert_eq!(qdisc.backlog(), Backlog { packets: 3, bytes: 3 * u64::from(FRAME) });
     let mut starts = Vec::new();
