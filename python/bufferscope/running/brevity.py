@@ -34,7 +34,7 @@ _VLANS = ("1p on a VLAN", "80p on a VLAN", "4096p on a VLAN")
 BRIEF: Mapping[str, Part] = {
     "ucas-queue-sizes": Part(2),
     "battling-tcp-bidirectional": Part(3),
-    "battling-tcp-asymmetric": Part(2),
+    "battling-tcp-asymmetric": Part(3),
     "battling-rrul": Part(2),
     "battling-rrul-path": Part(2),
     "battling-udp-flood": Part(2),
