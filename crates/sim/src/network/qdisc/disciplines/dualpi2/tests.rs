@@ -210,7 +210,11 @@ fn signals_are_given_on_departure_or_on_arrival() {
     let mut early = with_probability(early, CERTAIN);
     arrive(&mut early, 2, 0, Ecn::NotEct);
     let class = TrafficClass::new(0, Ecn::NotEct);
-    assert_eq!(early.arrive(0, FRAME, class), (Xmit::Orphaned, vec![(2, Reason::DUALPI2)]), "the sender is not notified");
+    assert_eq!(
+        early.arrive(0, FRAME, class),
+        (Xmit::Orphaned, vec![(2, Reason::DUALPI2)]),
+        "the sender is not notified"
+    );
     assert_eq!(early.dequeue(0), (Some((0, Ecn::NotEct)), vec![]));
 }
 
